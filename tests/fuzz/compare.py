@@ -118,6 +118,13 @@ def changed(before: Step, after: Step, name: str, gradient: bool = False) -> boo
     return differences(before.state[name], after.state[name], name) is not None
 
 
+def its_own(step: Step, name: str) -> bool:
+    """Whether a leaf has its own values for its gradient, as after ``b.grad = b.detach()``."""
+    seen = step.state[name]
+    grad = getattr(seen, "grad", None)
+    return grad is not None and grad.values.tobytes() == seen.values.tobytes()
+
+
 def gained(before: Step, after: Step, name: str, there: Step) -> bool:
     """Whether a name's gradient is another than before, and than the one that is ``there`` in the other library, and not both of them are 0."""
     grad, then = getattr(after.state[name], "grad", None), getattr(before.state.get(name), "grad", None)
@@ -193,7 +200,8 @@ def first_difference(
                     trifles.append(why)
                     found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made, exact, False)
             anew = k == 0 or name in ("x", "y", "z") or (not own and name not in theirs[k - 1].state)  # made by what has failed
-            gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
+            # (a call's values may have been changed before it; what is its own gradient is accumulated into)
+            gradient = found is not None and (found[0].startswith("grad ") or (found[0] == "value" and its_own(a, name) and its_own(b, name)))
             several = gradient and len(PASS.findall(b.text or statement)) > 1  # the last of which fails, and a part of it had been done there
             partly = a.error is not None and (
                 anew or ((several or not changed(mine[k - 1], a, name, gradient)) and changed(theirs[k - 1], b, name, gradient))

@@ -227,6 +227,18 @@ VALUES = (
         and re.search(r"\*\* |pow\(", c.text) and re.search(r"create_graph=True|hessian|func\.\w+\(.*func\.", c.text),
     ),
     Explained(
+        "curvature of angles of 0",
+        "PyTorch's second derivative of atan2(0, 0) is nan, as the first one is 0 by a mask over an infinite number; here it is 0.",
+        lambda c: "value" in c.kind and "nan" in c.their_values and "nan" not in c.what.partition(" instead of ")[0]
+        and re.search(r"\b(arctan2|atan2)_?\(", c.text) and re.search(r"create_graph=True|hessian|func\.\w+\(.*func\.", c.text),
+    ),
+    Explained(
+        "slopes of von Mises distributions",
+        "PyTorch's derivative by a large concentration (from e⁵ in float16 and e¹⁰ in float32 on) is nan, a polynomial in it that overflows where another is taken.",
+        lambda c: "value" in c.kind and c.their_values.count("nan") > c.what.partition(" instead of ")[0].count("nan")
+        and re.search(r"VonMises\(.*\.log_prob\(", c.text) and re.search(r"backward\(|autograd\.grad\(", c.statement),
+    ),
+    Explained(
         "norms of equal numbers",
         "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
         lambda c: c.kind == "value"
