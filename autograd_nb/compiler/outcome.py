@@ -119,8 +119,8 @@ class Outcome:
         kept = [g.buffer for g in gradients]
         by_state = {id(t) for t in self.before.reached}
         for t in flat:
-            if t.__class__ is not Tensor and id(t) not in by_state and not any(t is a for a in self.before.leaves):
-                raise Problem(f"its result is a new tensor of the class {t.__class__.__name__}")
+            if id(t) not in by_state and not any(t is a for a in self.before.leaves):
+                _refuse_unlike(t)
             if id(t) in by_state:
                 outputs.append(StateResult(t))
                 continue
@@ -187,3 +187,11 @@ class Outcome:
         same = [i for i, s in enumerate(flat) if s is base or s._view is base]
         number = next((i for i in same if flat[i] is base), -1 - same[0]) if len(together) > 1 else OWN
         return counter, number, (shift, base._layout, base._rg), t._view_kind
+
+
+def _refuse_unlike(t: Tensor) -> None:
+    """Refuse a new result that has what a program cannot give it: another class, a gradient."""
+    if t.__class__ is not Tensor:
+        raise Problem(f"its result is a new tensor of the class {t.__class__.__name__}")
+    if t._grad is not None:
+        raise Problem("it leaves a gradient in a result; return the gradient beside it")

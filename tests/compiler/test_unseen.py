@@ -355,3 +355,37 @@ def test_a_function_that_gets_other_code(words):
         assert step(x).tolist() == [2.0, 2.0]
     helper.__code__ = (lambda x: x * 5).__code__
     assert step(x).tolist() == [5.0, 5.0]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [lambda x, w: x * w, lambda x, w: x * 2, lambda x, w: (x * 2)[1:], lambda x, w: x[1:], lambda x, w: (x * 2).requires_grad_()],
+    ids=["of a parameter", "constant", "a part", "a part of an argument", "a leaf"],
+)
+def test_gradients_that_results_are_given(make, kept):
+    """What is left in a place counts as a result; those that stay within are the function's own."""
+    w, box = torch.ones(3, requires_grad=True), {}
+
+    def step(x):
+        v = make(x, w)
+        v.grad = v.detach() * 3
+        if kept:
+            box["v"] = v
+            return v.grad * 1
+        return v
+
+    def within(x):
+        v = make(x, w)
+        v.grad = v.detach() * 3
+        return v.grad * 1
+
+    compiled, alone = torch.compile(step), torch.compile(within, fullgraph=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for k in range(4):
+            x = torch.arange(3.0) + k
+            found = compiled(x)
+            assert (box["v"] if kept else found).grad.tolist() == (make(x, w) * 3).tolist() == alone(x).tolist()
+    assert any(re.search("leaves a gradient in a result; return the gradient beside it|requires grad", str(t.message)) for t in told)

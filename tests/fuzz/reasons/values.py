@@ -234,7 +234,8 @@ VALUES = (
     ),
     Explained(
         "slopes of von Mises distributions",
-        "PyTorch's derivative by a large concentration (from e⁵ in float16 and e¹⁰ in float32 on) is nan, a polynomial in it that overflows where another is taken.",
+        "PyTorch's derivative by a large concentration (from e⁵ in float16 and e¹⁰ in float32 on) is nan: that of a polynomial which overflows where another "
+        "one is taken.",
         lambda c: "value" in c.kind and c.their_values.count("nan") > c.what.partition(" instead of ")[0].count("nan")
         and re.search(r"VonMises\(.*\.log_prob\(", c.text) and re.search(r"backward\(|autograd\.grad\(", c.statement),
     ),
