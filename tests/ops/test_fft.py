@@ -145,3 +145,12 @@ def test_stft_and_back():
         torch.stft(x, 8)
     with pytest.raises(RuntimeError, match="window overlap add"):
         torch.istft(y, 8, 2, window=window, center=False)
+
+
+def test_recorded_gradients_of_padded_operands_are_contiguous():
+    """They are cut out of a wider one, as in PyTorch into memory of their own, so that they can be viewed as they are."""
+    x = torch.rand(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    for y in (torch.fft.fft2(x, (4, 6)), torch.fft.fftn(x, (3, 2, 5)), torch.fft.rfft(x, 6), torch.fft.ihfft(x, 7), torch.fft.rfft2(x, (4, 3))):
+        (g,) = torch.autograd.grad(y.abs().square().sum(), x, create_graph=True)
+        assert g.view(-1).shape == (24,)
+        torch.autograd.grad(g.square().sum(), x)

@@ -24,6 +24,7 @@ from ..creation.cast import cast, dense, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 from ..elementwise.complex import real
+from ..shape.pad import constant_pad_nd
 from ..shape.turning import roll
 
 _C2C, _R2C, _C2R = Kernel("fft", "c2c"), Kernel("fft", "r2c"), Kernel("fft", "c2r")
@@ -167,13 +168,7 @@ def _only_real(x: Tensor, name: str) -> Tensor:
 
 def _resized(x: Tensor, d: int, n: int) -> Tensor:
     """Return x cut to n elements along d, or padded with zeros behind."""
-    have = x.shape[d]
-    if have == n:
-        return x
-    if have > n:
-        return x.narrow(d, 0, n)
-    rest = new_full([n - have if i == d else s for i, s in enumerate(x.shape)], 0, x.dtype)
-    return OPS["cat"].call([x, rest], d)
+    return _all_resized(x, (d,), (n,))
 
 
 def _points(n: int) -> int:
@@ -226,10 +221,14 @@ def _given(y: Tensor, out: Tensor | None, name: str) -> Tensor:
 # ``dims_of``: `_one_dim` or `_many_dims`, which read the lengths ``n`` and the ``dim`` that a caller gives.
 
 
-def _all_resized(x: Tensor, dims: tuple[int, ...], sizes: list[int]) -> Tensor:
+def _all_resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return x cut or padded along several dims: cut first, then padded along all of them at once, so that its gradient is cut out at once too."""
+    behind = [0] * x.ndim
     for d, n in zip(dims, sizes, strict=True):
-        x = _resized(x, d, n)
-    return x
+        if x.shape[d] > n:
+            x = x.narrow(d, 0, n)
+        behind[d] = n - x.shape[d]
+    return constant_pad_nd(x, [k for n in reversed(behind) for k in (0, n)]) if any(behind) else x
 
 
 def _whole(name: str, forward: bool, dims_of: Any) -> Any:
