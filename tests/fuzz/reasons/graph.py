@@ -259,7 +259,7 @@ GRAPH = (
         "gradients that are detached in place",
         "Which such a view may not be.",
         lambda c: c.kind == "not refused" and "Can't detach views in-place" in c.theirs
-        and made_by(re.compile(r"autograd\.grad\("), c.text).intersection(detached(c.statement)),
+        and made_by(re.compile(r"autograd\.grad\(|func\.(?:vjp|grad)\("), c.text).intersection(detached(c.statement)),
     ),
     Explained(
         "order of gradients on their way",
