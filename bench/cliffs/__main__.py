@@ -20,7 +20,7 @@ from bench.run import confine
 EAGER, COMPILED = 1.2, 1.05
 ROUNDS = 5
 RUNS, BLOCK = 15, 0.004  #: of a round: at most so many runs, and about so many seconds
-AWAKE = 0.003  #: seconds for which threads that have nothing to do keep a core
+AWAKE = 0.02  #: seconds for which threads that have nothing to do may keep a core: those of libgomp spin for some 10 ms
 
 Step = Callable[[], Any]
 
