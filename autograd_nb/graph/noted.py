@@ -101,7 +101,7 @@ class Checks:
         elif kind is Turn:
             turn = self.turns.setdefault(id(value), f"w{len(self.turns)}")
             self.lines += [f"{turn} = {text}", f"if {turn}.__class__ is not Turn: return None"]
-        elif kind is int or kind is str or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
+        elif kind is int or kind is str or (kind is float and value and value == value) or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
             self.differs(f"{text}.__class__", "is not", kind)
             self.differs(text, "!=", value)
         else:
