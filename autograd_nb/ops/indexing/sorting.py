@@ -511,14 +511,26 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
     return (values, counts) if return_counts else values
 
 
+def _plan_runs(layout: Layout, data: np.ndarray) -> tuple[Any, ...]:
+    """Return the kernels that find the groups of equal neighbours in some order, and that take an element of each."""
+    n, d = layout.size, layout.dtype
+    return _runs.entry(d.carrier), TAKE.entry(d.carrier, 1, n, 1, 1, data, np.zeros(1, _INT), np.empty(1, d.carrier))
+
+
+def _is_plain(checked: bool, input: Any, dim: Any) -> bool:
+    """Return whether the groups of a tensor's elements are found by kernels on this thread alone, and nothing else is to be done."""
+    layout, d = input._layout, input._layout.dtype
+    plain = checked and dim is None and not (input.requires_grad or d.is_half or d.is_complex) and layout.contiguous
+    return bool(plain and layout.size and threads.alone(FOUND * layout.size))
+
+
 def _plan_unique(checked: bool, input: Any, sorted: Any, return_inverse: Any, return_counts: Any, dim: Any) -> tuple[Any, ...] | None:
+    if not _is_plain(checked, input, dim):
+        return None
     layout = input._layout
     n, d = layout.size, layout.dtype
-    if not checked or dim is not None or input.requires_grad or not layout.contiguous or not n or d.is_half or not threads.alone(FOUND * n):
-        return None
     find, numbers = _ordering(layout_of((n,), None, d))
-    take = TAKE.entry(d.carrier, 1, n, 1, 1, input._data, np.zeros(1, _INT), np.empty(1, d.carrier))
-    kernels = _keys.entry(d.itemsize), find.entry(0), _runs.entry(d.carrier), take
+    kernels = _keys.entry(d.itemsize), find.entry(0), *_plan_runs(layout, input._data)
     return None if None in kernels else (*kernels, _key_numbers(d), (n, *numbers[1:]), layout, f"u{d.itemsize}" if compilation.disabled() else "")
 
 
@@ -528,10 +540,29 @@ def _run_unique(plan: tuple[Any, ...], input: Any, sorted: Any, return_inverse: 
     data, n = input._data, layout.size
     if data.size != n:
         data = data[:n]
-    key, order, inverse, counts, first = (launch.empty(n, kind) for kind in (_KEY, _INT, _INT, _INT, _INT))
-    found = np.empty(1, _INT)
+    key, order = launch.empty(n, _KEY), launch.empty(n, _INT)
     keys(data.view(bits) if bits else data, *key_numbers, False, key)
     find(key, *numbers, order)
+    return _grouped(data, layout, order, runs, take, return_inverse, return_counts)
+
+
+def _plan_consecutive(checked: bool, input: Any, return_inverse: Any, return_counts: Any, dim: Any) -> tuple[Any, ...] | None:
+    if not _is_plain(checked, input, dim):
+        return None
+    kernels = _plan_runs(input._layout, input._data)
+    return None if None in kernels else (*kernels, input._layout, OPS["arange"].call(input._layout.size)._data)
+
+
+def _run_consecutive(plan: tuple[Any, ...], input: Any, return_inverse: Any, return_counts: Any, dim: Any) -> Any:
+    runs, take, layout, order = plan
+    return _grouped(input._data[: layout.size], layout, order, runs, take, return_inverse, return_counts)
+
+
+def _grouped(data: np.ndarray, layout: Layout, order: np.ndarray, runs: Any, take: Any, return_inverse: Any, return_counts: Any) -> Any:
+    """Return what `unique` does of elements in some order, which brings equal ones together."""
+    n = layout.size
+    inverse, counts, first = (launch.empty(n, _INT) for _ in range(3))
+    found = np.empty(1, _INT)
     runs(data, order, 1, inverse, counts, first, found)
     g = found.item()
     chosen = launch.empty(g, layout.dtype.carrier)
@@ -560,6 +591,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim: i
 
 
 @public()
+@known("input._layout, input._rg, return_inverse, return_counts, dim", _plan_consecutive, _run_consecutive)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim: int | None = None):
     """Return `unique` of neighbours only, in the order of the input; unique_consecutive([1, 1, 3, 1]) = [1, 3, 1]."""
     x = tensor_argument(input, "unique_consecutive")
