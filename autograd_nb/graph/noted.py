@@ -101,7 +101,7 @@ class Checks:
         elif kind is Turn:
             turn = self.turns.setdefault(id(value), f"w{len(self.turns)}")
             self.lines += [f"{turn} = {text}", f"if {turn}.__class__ is not Turn: return None"]
-        elif kind is int or kind is str or (kind is float and value and value == value) or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
+        elif kind in _SIMPLE or (kind is float and value and value == value) or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
             self.differs(f"{text}.__class__", "is not", kind)
             self.differs(text, "!=", value)
         else:
@@ -128,6 +128,7 @@ class Checks:
         return found
 
 _INTEGERS = frozenset((int, type(None)))
+_SIMPLE = (int, str)
 #: classes of objects that never change, the ops, which are told by what they are
 fixed: set[type] = set()
 #: what values that rules read may consist of: equal ones of one class make the same launches
