@@ -9,7 +9,7 @@ from .case import Explained
 #: refusals for a dtype that PyTorch does not come to where there is nothing (found by walking all ops with such operands)
 _UNSEEN = re.compile(
     r'"(lu_cpu|cholesky_cpu|ldl_(factor|solve)_kernel_cpu|linalg\.lu_solve_cpu|cdist|histogramdd|(log_)?softmax|adaptive_avg_pool[12]d|grid_sampler'
-    r'|searchsorted_out_cpu|amax|amin|exponential_cpu)" not implemented for'
+    r'|searchsorted_out_cpu|amax|amin|median_cpu|exponential_cpu)" not implemented for'
     r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\(|running_var of instance_norm\)'
     r"|matmul\(\): not implemented for 'Bool'"
     r"|(softmax_lastdim_kernel_impl\" not implemented|expected scalar type Float but found) .*scaled_dot_product_attention"
@@ -74,8 +74,8 @@ NOTHING = (
     ),
     Explained(
         "dtypes of nothing",
-        "Where there is nothing to compute PyTorch's decompositions, distances, sums, products, samplers, draws, softmax, means of windows, amax, amin and "
-        "instance_norm do not look at dtypes that they refuse otherwise.",
+        "Where there is nothing to compute PyTorch's decompositions, distances, sums, products, samplers, draws, softmax, means of windows, amax, amin, "
+        "medians and instance_norm do not look at dtypes that they refuse otherwise.",
         lambda c: (c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement))  # (a later line may be refused there)
         and c.empty and _UNSEEN.search(c.mine),
     ),

@@ -147,7 +147,7 @@ def evaluated(text: str, known: dict[str, Any]) -> Any:
 def is_singular(operand: str, known: dict[str, Any]) -> bool:
     """Whether a matrix that is written with `make`, `spd` and `fit` has a singular value of 0, but for rounding."""
     values = torch.linalg.svdvals(evaluated(operand, known).double())
-    return bool((values.amin(-1) < 1e-6 * values.amax(-1)).any())
+    return bool((values.amin(-1) <= 1e-6 * values.amax(-1)).any())
 
 
 def _singular_but_for_rounding(case: Any) -> Any:

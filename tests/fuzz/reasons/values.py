@@ -186,6 +186,13 @@ VALUES = (
         lambda c: c.kind == "value" and "cholesky_ex" in c.statement and c.name.endswith("[0]") and "complex" in c.before,
     ),
     Explained(
+        "solutions that there are not",
+        "What solve_ex leaves where a matrix is singular, as info says in both, is what LAPACK comes to: one divides 0 by a "
+        "pivot of 0, another passes over it.",
+        lambda c: c.kind == "value" and c.name.endswith("[0]") and (of := re.search(r"\bsolve_ex\((fit\(v\d+, \([\d, ]+\)\)|v\d+), ", c.statement)) is not None
+        and is_singular(of[1], c.known),
+    ),
+    Explained(
         "running statistics that share memory",
         "PyTorch updates mean and variance of a channel in turn, and reads what it normalizes in between.",
         lambda c: c.kind == "value" and (
