@@ -51,6 +51,8 @@ AGAIN = 8  #: statements that are taken out of a program at most
 COARSER = {torch.float64: 1, torch.complex128: 1, torch.float16: 1e8, torch.bfloat16: 1e9}  #: than float64; float32 is 1e5 times as coarse
 #: what makes a derivative
 DERIVATIVE = re.compile(r"autograd\.|torch\.func\.|\.grad\b|jvp|backward")
+#: kinds of differences that a gradient in the memory of what a pass was given can make
+GIVEN_SHOWS = re.compile("value|requires_grad|leaf|history")
 REFUSALS = {"raised", "not refused", "error type", "error"}
 
 
@@ -247,7 +249,7 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = explained.ROUNDING
         if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
             found.explained = explained.OVERLAP
-        if not found.explained and "value" in found.kind and given(program, mine, found.where, strides):
+        if not found.explained and GIVEN_SHOWS.search(found.kind) and given(program, mine, found.where, strides):
             found.explained = explained.GIVEN
         if found.explained in explained.COPIED and "value" in found.kind and by_copies(program, mine, found.where) is False:
             found.explained = ""
@@ -291,7 +293,7 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
             for jitter in JITTERS
         ):
             found.explained = explained.ROUNDING
-        if not found.explained and "value" in found.kind and given_to_calls(program, eager, found, strides):
+        if not found.explained and GIVEN_SHOWS.search(found.kind) and given_to_calls(program, eager, found, strides):
             found.explained = explained.GIVEN
         found.kind = f"eager {found.kind}"
     return found

@@ -44,6 +44,10 @@ SHRUNK = {
         ("bn = fill(torch.nn.BatchNorm1d(4, momentum=None), 14).double()",), ("v1 = bn(x)", "bn(x).sum().backward()", "bn.reset_running_stats()"), ("v1",),
         same_calls(3),
     ),
+    "a gradient that a result is given": Calls((W,), ("v1 = x * w", "v1.grad = v1.detach()"), ("v1",), same_calls(3)),
+    "gradients that are clipped twice": Calls(
+        (W,), ("(x * w).sum().backward()", "torch.nn.utils.clip_grad_norm_([w, w], 0.5)"), ("x * 2",), same_calls(3, "w.grad = None")
+    ),
     "hooks of independent results": Calls(
         (W, "log = []"), ("v1 = x * w", "v2 = w.exp()", "v3 = w.sin()"), ("v2", "v1", "v3"),
         same_calls(

@@ -227,6 +227,19 @@ def test_segments_with_nan_and_segments_of_nothing(reduce):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_what_a_reduction_of_segments_keeps(reduce):
+    """A pass is refused after a change of the data, the result or where the segments are, as of all that PyTorch's node saves."""
+    changes = ("", "x.mul_(1)", "x.t().clamp_(min=-1)", "y.mul_(1)", "g.add_(0)", "x.data.mul_(1)", "w.detach().mul_(1)")
+    codes = {
+        f"{change} {given}{initial}": f"w = t.arange(1., 9.).reshape(4, 2).requires_grad_(); x = w * 1.5; g = t.tensor({segments})\n"
+        f"y = t._segment_reduce(x, {reduce!r}, {given}=g, axis=0{initial}); z = y * 1\n{change}\nz.sum().backward()\nr = y.detach(), w.grad"
+        for change in changes for given, segments in (("lengths", [1, 3]), ("offsets", [0, 1, 4])) for initial in ("", ", initial=2.0")
+    }  # fmt: skip
+    check(codes)
+
+
+@pytest.mark.parity
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_means_and_ramps_to_the_last_bit(dtype):
     """A mean is a sum divided, not multiplied by 1 / n: that of equal numbers is the number. Of linspace the float32 bits are PyTorch's."""

@@ -10,7 +10,7 @@ from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import float_argument, text_argument
-from ..core.recording import scalar_type
+from ..core.recording import guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -120,4 +120,4 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     y = first.scatter_add(d, index, x) if kind == "sum" else _segments(x, first, index, d, kind)
     if reduce == "mean":
         y = y / (counts if initial is None else counts.clamp(min=1.0))
-    return y
+    return guarded(y, data, lengths, offsets, y)

@@ -47,9 +47,10 @@ def _handed_on(c: Case) -> bool:
 
 
 def _given_to_data(c: Case) -> bool:
-    """Whether a tensor takes part that was given the data of such a view."""
+    """Whether a tensor takes part that was given the data of such a view, or is asked for what it shows: a copy there, the tensor itself here."""
     found = re.findall(r"\b\w+\.data = (\w+)|vector_to_parameters\((\w+), ", c.text)
-    return ("value" in c.kind or c.kind == "marks") and any(
+    resolved = c.kind in ("requires_grad", "leaf", "history") and re.search(r"\.resolve_(conj|neg)\(", c.statement)
+    return ("value" in c.kind or c.kind == "marks" or resolved) and any(
         c.known.get(a or b) is UNREADABLE or any(_marks(c.known.get(a or b))[0]) for a, b in found
     )
 
