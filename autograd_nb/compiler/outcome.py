@@ -176,6 +176,8 @@ class Outcome:
         """
         together = [s for s in flat if self.capture.buffer_of(s._data) is self.capture.buffer_of(t._data)]
         base = t._view
+        if any(s is base for s in flat) and not any(s is base for s in together):
+            raise Problem("a result is a view of another one, which has other memory by now; return a copy (clone())")
         if len(together) == 1 and base is None:
             return None
         counter = next(i for i, s in enumerate(flat) if s._version_ is t._version_)

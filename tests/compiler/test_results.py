@@ -809,3 +809,25 @@ def test_a_program_that_is_only_a_test_of_values():
     for _ in range(3):
         x = torch.ones(2, 3)
         assert f(x) is x
+
+
+@pytest.mark.parametrize("other", [lambda v, x: v.set_(x.detach()), lambda v, x: setattr(v, "data", x.detach() * 2), lambda v, x: v.set_(x * 2)])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_view_of_what_has_other_memory_by_now(other):
+    """What is changed in place later, and gets a history by it, gives its views one, wherever they lie."""
+    b = torch.ones(4, requires_grad=True)
+
+    def step(x, y):
+        v = y * 2
+        part = v[..., :1]
+        other(v, x)
+        return part + 0, part, v
+
+    compiled = torch.compile(step)
+    for k in range(3):
+        seen = []
+        for f in (compiled, step):
+            copy, part, v = f(torch.full((3, 4), k + 1.0), torch.ones(3, 4))
+            v.mul_(b.sum())
+            seen.append((copy.tolist(), v.tolist(), v.requires_grad, part.requires_grad, part._is_view()))
+        assert seen[0] == seen[1]
