@@ -47,6 +47,22 @@ def test_the_order_of_dims_that_lie_alike(name):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("how", ("v.contiguous()", "v.clone(memory_format=t.contiguous_format)", "v.t().contiguous()"))
+def test_samples_asked_for_in_c_order_are(how):
+    """Also those of a batch with gaps, whose dim is not the first, and of batches of batches: their samples can be viewed as one row."""
+    one = ("x[..., :3]", "x[:, ::2]", "x[1:]", "x.permute(2, 1, 0)[:4]", "x[..., ::2].movedim(0, 1)")
+    two = ("x[None, ..., :3].expand(2, -1, -1, -1)", "x.view(2, 4, 2, 6)", "x.view(2, 4, 2, 6)[..., :3]", "x.view(2, 4, 2, 6)[:, 1:].transpose(1, 2)")
+    look = "r = y, y.stride(), y.is_contiguous()"
+    row = ".view(-1).as_strided((2,), (1,))"
+    check({
+        **{f"{x} {i} {o} {r}": f"y = t.func.vmap(lambda v: {how}{r}, {i}, {o})({x}); {look}"
+           for x in one for i in range(3) for o, r in ((0, ""), (-1, ""), (0, row))},
+        **{f"twice {x} {i} {j} {r}": f"y = t.func.vmap(t.func.vmap(lambda v: {how}{r}, {i}), {j})({x}); {look}"
+           for x in two for i in range(3) for j in range(4) for r in ("", row)},
+    }, "x = t.arange(96.).view(2, 4, 12) - 40")  # fmt: skip
+
+
+@pytest.mark.parity
 def test_as_strided_scatter_copies_the_storage():
     inputs = ("b", "b[1:]", "b[:0]", "b[:1]", "b.T", "b.T[1:, :2]", "b[:, 1]", "b[:, 0].expand(2, 3)")
     parts = (("(2, 2)", "(1, 2)"), ("(2, 2)", "(4, 1)"), ("(3,)", "(4,)"), ("(0, 2)", "(1, 1)"))

@@ -211,7 +211,8 @@ class Batched(Wrapped):
         layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
         one = self._layout.dtype
         alike = all(k.__class__ is type or k.dtype is one for k in layouts)
-        if len(args) == 1 and self.place and not packed(self.value._layout):  # the order of the result's dims follows from where they stand
+        # the order of the result's dims follows from where they stand
+        if len(args) == 1 and self.place and not op.c_order and not packed(self.value._layout):
             return batch(op.run([self.value.movedim(0, self.place)]).movedim(self.place, 0), self.level, self.place)
         operands = align(args, self.level)
         kinds = _TENSORS if op.numbers == "none" else _OPERANDS

@@ -30,7 +30,7 @@ class _Clone(Pointwise):
     def __init__(self, memory_format: str):
         self.memory_format = memory_format
         self.in_order = memory_format in ("preserve_format", "contiguous_format")
-        super().__init__(lambda x: x, [lambda: 1], "clone")
+        super().__init__(lambda x: x, [lambda: 1], "clone", c_order=memory_format == "contiguous_format")
 
     def result_layout(self, shape, avals, d):
         return strides.formatted(avals[0], self.memory_format, d)
