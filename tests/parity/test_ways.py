@@ -200,3 +200,28 @@ def test_places_among_few_and_many_edges(n, right):
 def test_masked_select_that_broadcasts(shape, over):
     mask = numbers(1, *over) > 0
     agree(lambda t, x, m: t.masked_select(x, m), numbers(0, *shape), mask)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}, {"scale_grad_by_freq": True}, {"include_last_offset": True}], ids=str)
+def test_bags_of_few_and_many_rows(mode, options):
+    if mode == "max" and "scale_grad_by_freq" in options:
+        pytest.skip("PyTorch refuses it")
+    index = np.random.default_rng(0).integers(0, 6, 40)
+    offsets = np.array([0, 1, 1, 3, 6, 10, 15, 27, 40][: 9 if options.get("include_last_offset") else 8])
+    found = []
+    for t in (autograd_nb, torch):
+        table, factors = t.tensor(numbers(1, 6, 19), requires_grad=True), t.tensor(numbers(2, 40), requires_grad=True)
+        given = {"per_sample_weights": factors} if mode == "sum" and "scale_grad_by_freq" not in options else {}
+        y = t.nn.functional.embedding_bag(t.tensor(index), table, t.tensor(offsets), mode=mode, **options, **given)
+        found.append([y, *t.autograd.grad((y * y).sum(), [table, *given.values()])])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_greatest_of_a_bag_with_nan():
+    table = numbers(0, 5, 7)
+    table[1, 2] = table[3, 4] = np.nan
+    index, offsets = np.array([1, 0, 3, 3, 1, 4, 2, 3]), np.array([0, 3, 6])
+    mine, theirs = (t.nn.functional.embedding_bag(t.tensor(index), t.tensor(table), t.tensor(offsets), mode="max").numpy() for t in (autograd_nb, torch))
+    np.testing.assert_array_equal(mine, theirs)

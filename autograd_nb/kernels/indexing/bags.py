@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...codegen.jit import helper
+from ...codegen.runtime import copy, row
+from ...codegen.vectors import independent
+
 
 def prepare(rows, padding, mean, by_frequency, index, offsets, bag, coef, slope):
     """Write each sample's bag and factor (0 for the padding row); ``slope``: the factor in the gradient of the table."""
@@ -17,6 +21,11 @@ def prepare(rows, padding, mean, by_frequency, index, offsets, bag, coef, slope)
             uses[index[i]] += 1
     for b in range(count):
         end = offsets[b + 1] if b + 1 < count else index.size
+        if padding < 0 and not by_frequency:
+            bag[offsets[b]:end] = b
+            coef[offsets[b]:end] = 1.0 / (end - offsets[b]) if mean and end > offsets[b] else 1.0
+            slope[offsets[b]:end] = coef[offsets[b]:end]
+            continue
         used = 0
         for i in range(offsets[b], end):
             bag[i] = b
@@ -27,17 +36,37 @@ def prepare(rows, padding, mean, by_frequency, index, offsets, bag, coef, slope)
             slope[i] = c / uses[index[i]] if by_frequency else c
 
 
+@helper
+def _together(i, bag, coef):
+    """Return whether this sample and the three after it are of one bag, none of them of padding."""
+    same = (bag[i] == bag[i + 1]) & (bag[i] == bag[i + 2]) & (bag[i] == bag[i + 3])
+    return same and (coef[i] != 0) & (coef[i + 1] != 0) & (coef[i + 2] != 0) & (coef[i + 3] != 0)
+
+
 def gather(width, index, bag, coef, s, w, out):
-    """out[bag[i]] += coef[i] · s[i] · w[index[i]]."""
+    """out[bag[i]] += coef[i] · s[i] · w[index[i]], one after the other; four are added at a time, as what was just written is slow to read."""
     for i in range(out.size):
         out[i] = 0
-    for i in range(index.size):
+    i = 0
+    while i < index.size:
+        target = row(out, bag[i] * width, width, 1)
         f = coef[i] * s[i] if s.size else coef[i]
-        row = w[index[i] * width:(index[i] + 1) * width]
-        target = out[bag[i] * width:(bag[i] + 1) * width]
+        a = row(w, index[i] * width, width, 1)
+        if i + 3 < index.size and _together(i, bag, coef):
+            f1 = coef[i + 1] * s[i + 1] if s.size else coef[i + 1]
+            f2 = coef[i + 2] * s[i + 2] if s.size else coef[i + 2]
+            f3 = coef[i + 3] * s[i + 3] if s.size else coef[i + 3]
+            b, c, d = row(w, index[i + 1] * width, width, 1), row(w, index[i + 2] * width, width, 1), row(w, index[i + 3] * width, width, 1)
+            for j in range(width):
+                independent()
+                target[j] = target[j] + f * a[j] + f1 * b[j] + f2 * c[j] + f3 * d[j]
+            i += 4
+            continue
         if coef[i] != 0:
-            for j in range(target.size):
-                target[j] += f * row[j]
+            for j in range(width):
+                independent()
+                target[j] += f * a[j]
+        i += 1
 
 
 def dots(width, index, bag, coef, w, g, out):
@@ -56,12 +85,24 @@ def greatest(width, padding, index, offsets, w, rows):
     count = offsets.size
     for i in range(rows.size):
         rows[i] = -1
+    best = np.empty(width, w.dtype)
     for b in range(count):
         end = offsets[b + 1] if b + 1 < count else index.size
-        found = rows[b * width:(b + 1) * width]
+        found = row(rows, b * width, width, 1)
+        empty = True
         for i in range(offsets[b], end):
-            if index[i] == padding:
+            at = index[i]
+            if at == padding:
                 continue
-            for j in range(found.size):
-                if found[j] < 0 or w[index[i] * width + j] > w[found[j] * width + j]:
-                    found[j] = index[i]
+            source = row(w, at * width, width, 1)
+            if empty:
+                copy(best, source, width)
+                for j in range(width):
+                    found[j] = at
+                empty = False
+                continue
+            for j in range(width):
+                independent()
+                v, high = source[j], best[j]
+                best[j] = v if v > high else high
+                found[j] = at if v > high else found[j]
