@@ -232,3 +232,18 @@ def test_greatest_of_a_bag_with_nan():
     index, offsets = np.array([1, 0, 3, 3, 1, 4, 2, 3]), np.array([0, 3, 6])
     mine, theirs = (t.nn.functional.embedding_bag(t.tensor(index), t.tensor(table), t.tensor(offsets), mode="max").numpy() for t in (autograd_nb, torch))
     np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 0, 3), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int64", "complex64"])
+def test_places_of_a_number_that_is_given(shape, dtype):
+    x = (numbers(0, *shape) > 0).astype(dtype) if shape else np.array(1, dtype)
+    for size, options in itertools.product((0, 1, 3, 50), ({}, {"fill_value": 7})):
+        mine, theirs = (t.nonzero_static(t.tensor(x), size=size, **options) for t in (autograd_nb, torch))
+        assert (mine.tolist(), tuple(mine.shape), mine.stride()) == (theirs.tolist(), tuple(theirs.shape), theirs.stride())
+
+
+def test_compiled_functions_hold_places_of_a_number_that_is_given():
+    compiled = autograd_nb.compile(lambda x: autograd_nb.nonzero_static(x, size=4).sum() + x.sum(), check=True)
+    assert [compiled(autograd_nb.tensor([0.0, 1, k, 0])).item() for k in range(4)] == [-1.0, 3.0, 4.0, 5.0]
+    assert "Program of" in str(compiled.programs)

@@ -411,6 +411,22 @@ def true_places(mask, out, found):
     found[0] = k
 
 
+def first_true(mask, n, fill, shape, out):
+    """out[r, d] = coordinate d of the r-th true element of a tensor of ``shape``, for r < n; ``fill`` where there are fewer."""
+    dims, r = shape.size, 0
+    for i in range(mask.size):
+        if mask[np.uintp(i)]:
+            if r == n:
+                break
+            rest = np.int64(i)
+            for d in range(dims - 1, -1, -1):
+                out[np.uintp(r * dims + d)] = rest % shape[np.uintp(d)]
+                rest //= shape[np.uintp(d)]
+            r += 1
+    for j in range(r * dims, n * dims):
+        out[np.uintp(j)] = fill
+
+
 def unravel(flat, begin, end, shape, out):
     """out[d, k] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array), for k from ``begin`` to ``end``.
 

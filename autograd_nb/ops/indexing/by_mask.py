@@ -12,7 +12,7 @@ from ...codegen import threads
 from ...graph.modes import state
 from ...graph.node import tensor_lines
 from ...launch import Kernel
-from ...shapes import layout_of
+from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, shortcut
 from ..core.memo import Memo, ordinary
@@ -27,6 +27,7 @@ from .picking import _pick, places
 _count_true = Kernel("indexing.index", "count_true")
 _true_places = Kernel("indexing.index", "true_places")
 _unravel = Kernel("indexing.index", "unravel")
+_first_true = Kernel("indexing.index", "first_true")
 
 _INT = np.dtype(np.int64)
 _masks, _picked = Memo(), Memo()
@@ -240,6 +241,33 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 
 nonzero.by_dim = _by_dim  # type: ignore[attr-defined]
+
+
+@structured(linear="no", batch="samples", samples="torch.nonzero_static(mask(3, 4), size=5)")
+def _nonzero_static(x, n, fill_value):
+    layout = layout_of((n, x.ndim), None, dtypes.int64)
+    data = launch.empty(layout.size, _INT)
+    if layout.size:
+        mask = x if x.dtype is dtypes.bool_ else OPS["ne"].call(x, 0)
+        _first_true(0, dense(mask), n, fill_value, _sizes(x), data)
+    return make(data, layout, [0, 0])
+
+
+@public()
+def nonzero_static(input, *, size, fill_value=-1):
+    """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
+
+    Errors: RuntimeError for a negative size.
+
+    >>> torch.nonzero_static(torch.tensor([0, 1, 1]), size=2)
+    tensor([[1],
+            [2]])
+    """
+    x = tensor_argument(input, "nonzero_static")
+    n = as_int(size, "size")
+    if n < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer (size={size})")
+    return _nonzero_static(x, n, as_int(fill_value, "fill_value"))
 
 
 @public()

@@ -150,29 +150,6 @@ def fill(input, value: Tensor | float):
     return _fill(x, value)
 
 
-@structured(linear="no", batch="samples", samples="torch.nonzero_static(mask(3, 4), size=5)")
-def _nonzero_static(x, n, fill_value):
-    found = OPS["nonzero"].call(x)[:n]
-    return OPS["cat"].call([found, OPS["full"].call((n - found.shape[0], x.ndim), fill_value, dtype=dtypes.int64)])
-
-
-@public()
-def nonzero_static(input, *, size, fill_value=-1):
-    """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
-
-    Errors: RuntimeError for a negative size.
-
-    >>> torch.nonzero_static(torch.tensor([0, 1, 1]), size=2)
-    tensor([[1],
-            [2]])
-    """
-    x = tensor_argument(input, "nonzero_static")
-    n = as_int(size, "size")
-    if n < 0:
-        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer (size={size})")
-    return _nonzero_static(x, n, as_int(fill_value, "fill_value"))
-
-
 @public(method=False)
 def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     """Return the coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.

@@ -1999,7 +1999,7 @@ def trunc_(input: Tensor) -> Tensor:
     """Compute `trunc` in place and return the tensor."""
 
 def typename(obj: Any) -> _str:
-    """Return the name of an object's type, with its module."""
+    """Return the name of an object's type, with its module; of a class or a function its own name."""
 
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Return a tuple of the slices along ``dim``, views."""
