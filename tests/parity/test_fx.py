@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import enum
 import math
 import operator
 import pickle
@@ -115,6 +117,53 @@ def test_interpreters_and_shapes():
         metas = [(n.name, tuple(n.meta["tensor_meta"].shape)) for n in traced.graph.nodes]
         found.append([lib.fx.Interpreter(traced).run(lib.ones(2, 3)).tolist(), Swap(traced).transform().code, metas])
     assert found[0] == found[1]
+
+
+class Way(enum.Enum):
+    UP, DOWN = 1, -1
+
+
+@dataclasses.dataclass
+class Parts:
+    left: object
+    ways: list
+    deeper: object = None
+
+
+@pytest.mark.parametrize("program", (
+    "lambda x: Parts(x, [1], Way.DOWN)", "lambda x: Parts(x + 1, [3, x])", "lambda x: (Parts(x, [], Parts(x * 2, [x])), 1)",
+    "lambda x: towards(Parts(x, [3]).left, Way.UP)",
+))  # fmt: skip
+def test_enumerations_and_dataclasses_are_in_graphs(program):
+    """An enumeration's member is a value; a dataclass is a call of it, with its fields."""
+    found = []
+    for lib in (torch, ours):
+        def towards(x, way):
+            return x * way.value
+
+        known = {"Way": Way, "Parts": Parts, "towards": towards}
+        traced = lib.fx.symbolic_trace(eval(program, known))
+        result = traced(lib.ones(2))
+        found.append([[(n.op, n.name, str(n.args), str(n.kwargs)) for n in traced.graph.nodes], traced.code, str(result).replace("autograd_nb", "torch")])
+    assert found[0] == found[1]
+
+
+def test_an_enumeration_is_an_argument():
+    found = []
+    for lib in (torch, ours):
+        graph = lib.fx.Graph()
+        tracer = lib.fx.Tracer()
+        tracer.graph = graph
+        x = lib.fx.Proxy(graph.placeholder("x"), tracer)
+        y = tracer.create_proxy("call_function", turned, (x, Way.DOWN), {"also": Way.UP})
+        graph.output(y.node)
+        module = lib.fx.GraphModule({}, graph)
+        found.append([module.code, module(lib.ones(2)).tolist(), copy.deepcopy(module)(lib.ones(2)).tolist()])
+    assert found[0] == found[1]
+
+
+def turned(x, way, also):
+    return x * way.value + also.value
 
 
 @pytest.mark.parametrize("program", ["lambda x: x if x.sum() > 0 else -x", "lambda x: [v for v in x]", "lambda x: len(x)"])

@@ -176,7 +176,7 @@ class _Writer:
         if isinstance(a, slice):
             return f"slice({self.text(a.start)}, {self.text(a.stop)}, {self.text(a.step)})"
         if isinstance(a, enum.Enum):
-            return f"{self.add_global(_get_qualified_name(type(a)), type(a))}.{a.name}"
+            return f"{self.add_global(type(a).__name__, type(a))}.{a.name}"
         if isinstance(a, dtype) or a is None or isinstance(a, (str, bool, int, float, complex, device)):
             return repr(a)
         name = getattr(a, "__name__", None)

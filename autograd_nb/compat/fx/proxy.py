@@ -6,9 +6,11 @@ Source: https://docs.pytorch.org/docs/stable/fx.html#torch.fx.Proxy
 from __future__ import annotations
 
 import dis
+import enum
 import inspect
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...autograd.torch_function import INTERCEPTION, nowrap_functions
@@ -22,7 +24,9 @@ from .immutable_collections import immutable_dict
 from .node import Node, map_aggregate, public_name
 
 #: values that steps have as arguments themselves
-base_types: tuple[type, ...] = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, type(None), type(Ellipsis), Size)
+base_types: tuple[type, ...] = (
+    str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, enum.Enum, type(None), type(Ellipsis), Size,
+)  # fmt: skip
 
 
 class TraceError(ValueError):
@@ -81,7 +85,9 @@ class TracerBase:
             return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, base_types) or a is ... or isinstance(a, type) or callable(a):
             return a
-        raise NotImplementedError(f"argument of type: {type(a)} cannot be in a graph (torch.fx: tensors, numbers, strings, containers, functions)")
+        if is_dataclass(a):
+            return self.create_node("call_function", a.__class__, (), {f.name: self.create_arg(getattr(a, f.name)) for f in fields(a)})
+        raise NotImplementedError(f"argument of type: {type(a)} cannot be in a graph (torch.fx: tensors, numbers, strings, containers, dataclasses, functions)")
 
     @staticmethod
     def _refuse_key(key: Any) -> Any:
