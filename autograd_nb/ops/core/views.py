@@ -182,7 +182,7 @@ def memoized_view(function: Callable[..., Any], whole: bool = False) -> Callable
             x = own_names(function, options).get(first)
         if not isinstance(x, Tensor):  # it was asked
             return found
-        if found.__class__ is tuple and found:
+        if found.__class__ is tuple and found and not isinstance(found[0], Tensor):
             out, recipe = view_of(x, *found)
         elif found.__class__ is list:
             out, recipes = zip(*[view_of(x, *one) for one in found], strict=True)

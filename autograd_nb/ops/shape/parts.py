@@ -215,22 +215,28 @@ def tensor_split(
         raise TypeError(f"tensor_split() takes one of indices, sections and tensor_indices_or_sections, got {len(given)}")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    if isinstance(given[0], Tensor):  # numbers are looked up
+        return tensor_split(x, _in_python(given[0]), dim)  # type: ignore[no-any-return]
     return slices(x, wrap_dim(dim, x.ndim), given[0])  # type: ignore[return-value]
+
+
+def _in_python(how: Tensor) -> int | tuple[int, ...]:
+    """Return what a tensor says of how to split; RuntimeError where it is of other dtypes or of more dims."""
+    if how.dtype is not dtypes.int64:
+        raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {scalar_type(how.dtype)}")
+    if how.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with "
+            f"{how.ndim} dims"
+        )
+    found = how.tolist()
+    return tuple(found) if how.ndim else found  # type: ignore[return-value]
 
 
 def slices(x: Tensor, d: int, how: Any) -> list[tuple[Any, ...]]:
     """Return the view op and its arguments for each part of ``x`` that `tensor_split` makes."""
     if isinstance(how, Tensor):
-        if how.dtype is not dtypes.int64:
-            raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {scalar_type(how.dtype)}"
-            )
-        if how.ndim > 1:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with "
-                f"{how.ndim} dims"
-            )
-        how = how.tolist()
+        how = _in_python(how)
     n = x.shape[d]
     if isinstance(how, int):
         if how <= 0:
