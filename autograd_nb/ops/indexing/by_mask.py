@@ -12,7 +12,7 @@ from ...codegen import threads
 from ...graph.modes import state
 from ...graph.node import tensor_lines
 from ...launch import Kernel
-from ...shapes import as_int, layout_of
+from ...shapes import Dims, as_int, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, shortcut
 from ..core.memo import Memo, ordinary
@@ -249,7 +249,7 @@ def _nonzero_static(x, n, fill_value):
     data = launch.empty(layout.size, _INT)
     if layout.size:
         mask = x if x.dtype is dtypes.bool_ else OPS["ne"].call(x, 0)
-        _first_true(0, dense(mask), n, fill_value, _sizes(x), data)
+        _first_true(0, dense(mask), n, fill_value, np.frombuffer(Dims("q", x.shape), _INT), data)
     return make(data, layout, [0, 0])
 
 

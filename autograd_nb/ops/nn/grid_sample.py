@@ -193,6 +193,8 @@ def _affine_grid_backward(grad, spatial, aligned):
 def affine_grid(theta, size, align_corners=None):
     """Return a grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D.
 
+    Derivative: dθ = Σ g·(x, y, 1)ᵀ over the places.
+
     Errors: ValueError or NotImplementedError for shapes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
 

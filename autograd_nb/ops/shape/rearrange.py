@@ -150,7 +150,7 @@ _WIDER = {dtypes.float32: dtypes.float64, dtypes.complex64: dtypes.complex128}
 
 @structured(
     x=lambda g, x_shape: _diagonal_backward(expand(g, (min(x_shape),)), x_shape, 0, 0, 1), node="TraceBackward0",
-    linear="jointly", batch="samples",
+    linear="jointly", batch="samples", dtypes="half float complex integer",
     samples="x(3, 4).trace()",
 )
 def _trace(x):
@@ -164,7 +164,10 @@ def _diagonal_sum(x: Tensor) -> Tensor:
 
 @public()
 def trace(input):
-    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d; trace([[1., 2.], [3., 4.]]) = tensor(5.)."""
+    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d; trace([[1., 2.], [3., 4.]]) = tensor(5.).
+
+    Derivative: g on the diagonal, zeros elsewhere.
+    """
     x = tensor_argument(input, "trace")
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
