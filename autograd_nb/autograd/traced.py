@@ -123,7 +123,7 @@ class Trace:
                     self.leaves.append(_within(plain, forward))
                 else:
                     leaf = plain.detach()
-                    if plain.is_inference():
+                    if plain.is_inference() and plain.dtype.category >= 2:
                         leaf._rg, leaf._version_ = True, plain._version_  # (which cannot be asked for)
                     else:
                         leaf.requires_grad_()

@@ -80,3 +80,18 @@ def test_mapped_functions_that_do_not_depend_on_their_operand(transform, functio
         return result.tolist(), result.requires_grad
 
     assert found(ag) == found(torch)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+@pytest.mark.parametrize("name", ["grad", "grad_and_value", "vjp", "jacrev", "hessian", "jacfwd"])
+def test_what_has_no_gradient_is_refused(name, dtype, inside):
+    said = []
+    for t in (ag, torch):
+        with t.inference_mode(inside):
+            x = t.ones(3, dtype=getattr(t, dtype))
+            f = (lambda z: (z * 2).sum()) if name in ("grad", "grad_and_value", "hessian") else (lambda z: z * 2)
+            with pytest.raises((RuntimeError, ValueError)) as refused:
+                t.func.vjp(f, x) if name == "vjp" else getattr(t.func, name)(f)(x)
+        said.append((refused.type, str(refused.value)[:40]))
+    assert said[0] == said[1]
