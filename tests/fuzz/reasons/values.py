@@ -203,10 +203,10 @@ VALUES = (
     ),
     Explained(
         "statistics in half precision",
-        "PyTorch keeps mean and deviation of a norm in the precision of its operand, so that in bfloat16 a gradient is off by a twelfth, and its sum, which is "
-        "0, by more; here they are float32.",
+        "PyTorch keeps mean and deviation of a norm in the precision of its operand, so that in bfloat16 (under autocast, too) a gradient is off "
+        "by a twelfth, and its sum, which is 0, by more; here they are float32.",
         lambda c: "value" in c.kind and re.search(r"backward\(|autograd\.grad\(|vjp|func\.grad", c.statement)
-        and re.search(r"(layer|group|instance|batch)_norm\(.*(bfloat16|half)\(", c.before),
+        and re.search(r"(layer|group|instance|batch)_norm\(.*(bfloat16|half)\(|autocast\((?s:.*)(layer|group|instance|batch)_norm\(", c.before),
     ),
     Explained(
         "second derivatives that overflow",
