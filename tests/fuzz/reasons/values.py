@@ -152,7 +152,7 @@ VALUES = (
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: c.kind in ("raised", "value")
         and (of := re.search(r"(v\d+)\.as_strided", c.statement))
-        and getattr(c.known.get(of[1]), "shape", None) == ()
+        and getattr(c.known.get(of[1]), "shape", None) in ((), (1,))
         and (of := re.search(rf"^{of[1]} = (v\d+)\.(?:reshape|view|detach)\(", c.before, re.M) or of)
         and re.search(rf"^.*(?:{_LOSSES}).*{of[1]}\b[^=\n]* = |{of[1]}\b[^=\n]* = .*(?:{_LOSSES})", c.before, re.M),
     ),
