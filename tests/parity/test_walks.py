@@ -31,7 +31,7 @@ LONG = [
         "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm "
         "polygamma dist renorm roll nn.functional.leaky_relu nn.functional.elu"
     ),
-    "overlapping", "shared_memory", "unwritten --part 0 2", "unwritten --part 1 2", "used_again",
+    "overlapping", "shared_memory", *[f"unwritten --part {k} 6" for k in range(6)], "used_again",
 ]  # fmt: skip
 
 
