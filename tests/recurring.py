@@ -188,8 +188,8 @@ def same_result(t: Any, u: Any, whole: bool, operands: Sequence[Any] = ()) -> No
     assert (t._view is None) == (u._view is None)
     if t._view is not None:
         assert (t._seen, t._view_kind) == (u._seen, u._view_kind) and u._version_ is u._view._version_
-        if any(t._view is a for a in operands):
-            assert u._view is t._view and u._version_ is t._version_
+        if lent:
+            assert u._view is t._view and u._version_ is t._version_, "a view of another tensor"
         else:
             same_result(t._view, u._view, whole, operands)
 

@@ -288,6 +288,13 @@ def test_views_that_are_repeated_are_views(kept):
     for _ in range(2 * N):
         part = torch.linalg.diagonal(x.detach()[:3].view(3, 1))
         assert part._base is not None and part.data_ptr() == x.data_ptr()
+    weight = torch.ones(2, requires_grad=True)
+    for _ in range(2 * N):  # a view of a view looks at the same base, which what is written then has its history from
+        base = torch.zeros(4)
+        part = torch.linalg.diagonal(base.view(2, 2))
+        assert part._base is base
+        part.mul_(weight)
+        assert base.requires_grad
     with torch.no_grad():
         for _ in range(2 * N):
             made = torch.broadcast_tensors(x, torch.ones(2, 1))[0]

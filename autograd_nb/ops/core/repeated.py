@@ -351,6 +351,8 @@ class Repeat(Text):
         """Return the name of what a result is a view of, and the count of changes that it has seen: a result, or an operand that is itself no view."""
         name = self.given.get(id(t._view))
         if name is None:
+            if self.notes.place(t._view._data, False).slot:
+                raise Unfit("a view of what an operand is a view of")
             return self.tensor(t._view), str(t._seen)
         if self.writes or t._seen != t._version_[0]:
             raise Unfit("a view of an operand that is written")
