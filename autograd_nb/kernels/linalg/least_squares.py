@@ -24,10 +24,10 @@ def squares(a):
 
 
 @helper
-def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
-    """x (n × k) = the least squares solution for b (m × k), from the reflections of a (m × n by columns, m ≥ n).
+def basis(m, n, rcond, a, tau, r, inverse):
+    """Make of the reflections of a matrix (m × n by columns, m ≥ n), in ``a``, R in ``r``, by rows, and Q in their place.
 
-    False, with x as it was, when a may be of lower rank: σₙ/σ₁ ≥ 1/(|R|·|R⁻¹|) must be greater than ``rcond``.
+    False, with the reflections as they were, when the matrix may be of lower rank: σₙ/σ₁ ≥ 1/(|R|·|R⁻¹|) must be greater than ``rcond``.
     """
     zero, one = a.dtype.type(0), a.dtype.type(1)
     for i in range(n):
@@ -38,10 +38,21 @@ def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
     if not np.sqrt(squares(r) * squares(inverse)) * rcond < 0.5:
         return False
     _orgqr(kind_of(a), m, n, n, a.ctypes, m, tau.ctypes)
+    return True
+
+
+@helper
+def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
+    """x (n × k) = the least squares solution for b (m × k), from the reflections of a (m × n by columns, m ≥ n).
+
+    False, with x as it was, when a may be of lower rank (see `basis`).
+    """
+    if not basis(m, n, rcond, a, tau, r, inverse):
+        return False
     if np.iscomplexobj(a):
         for i in range(a.size):
             a[i] = a[i].conjugate()
-    gemm(a, False, m, b, False, k, x, k, n, k, m, one, zero)
+    gemm(a, False, m, b, False, k, x, k, n, k, m, a.dtype.type(1), a.dtype.type(0))
     solve_triangle(n, k, r, n, True, False, False, x)
     return True
 
@@ -50,23 +61,16 @@ def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
 def short_solve(m, n, k, rcond, a, tau, r, inverse, b, y, x):
     """x (n × k) = the shortest solution for b (m × k), from the reflections of aᴴ (n × m by columns, m ≤ n): x = Q·R⁻ᴴ·b.
 
-    False, with x as it was, when a may be of lower rank, as in `qr_solve`; ``y``: room for R⁻ᴴ·b.
+    False, with x as it was, when a may be of lower rank (see `basis`); ``y``: room for R⁻ᴴ·b.
     """
-    zero, one = a.dtype.type(0), a.dtype.type(1)
-    for i in range(m):
-        for j in range(m):
-            r[i * m + j] = a[j * n + i] if j >= i else zero
-            inverse[i * m + j] = one if i == j else zero
-    solve_triangle(m, m, r, m, True, False, False, inverse)
-    if not np.sqrt(squares(r) * squares(inverse)) * rcond < 0.5:
+    if not basis(n, m, rcond, a, tau, r, inverse):
         return False
-    _orgqr(kind_of(a), n, m, m, a.ctypes, n, tau.ctypes)
     if np.iscomplexobj(a):
         for i in range(r.size):
             r[i] = r[i].conjugate()
     copy(y, b, m * k)
     solve_triangle(m, k, r, m, True, True, False, y)
-    gemm(a, True, n, y, False, k, x, k, n, k, m, one, zero)
+    gemm(a, True, n, y, False, k, x, k, n, k, m, a.dtype.type(1), a.dtype.type(0))
     return True
 
 

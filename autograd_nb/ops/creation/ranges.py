@@ -20,15 +20,17 @@ from ..core.registry import OPS, public
 from .cast import cast, placed
 from .create import _finish, _options, new_empty, new_full, repeated
 
+#: an element of a ramp, counted from both ends, so that both are exact
+_ELEMENT = "start + i * step if i < half else stop - (n - 1 - i) * step"
+
 
 @planned
 def _ramp_entry(d: dtype, kind: type) -> Any:
     """Return the kernel that writes a ramp of numbers of a kind into memory of a dtype."""
     number = "int64" if kind is int else "float64"
-    value = "start + i * step if i < half else stop - (n - 1 - i) * step"
     source = (
         loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
-        f"        out[i] = np.{d.np.name if d.name != 'bool' else 'bool_'}({value})\n"
+        f"        out[i] = np.{d.np.name if d.name != 'bool' else 'bool_'}({_ELEMENT})\n"
     )
     return launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
 
@@ -47,12 +49,12 @@ def _between_entry(a: dtype, b: dtype, d: dtype) -> Any:
     """Return the kernel that writes a ramp between two numbers in memory, in a real floating dtype, with the steps of `linspace`."""
     number = "np.float32" if d is dtypes.float32 else "np.float64"
     source = (
-        loops.HEADER + "def kernel(n, start, stop, out):\n"
-        f"    first, last = {number}(start[0]), {number}(stop[0])\n"
+        loops.HEADER + "def kernel(n, low, high, out):\n"
+        f"    first, last = {number}(low[0]), {number}(high[0])\n"
         f"    step = np.float64((last - first) / {number}(n - 1)) if n > 1 else 0.0\n"
-        "    half = max(n // 2, 1)\n"
+        "    start, stop, half = np.float64(first), np.float64(last), max(n // 2, 1)\n"
         "    for i in range(n):\n"
-        f"        out[i] = {number}(np.float64(first) + i * step if i < half else np.float64(last) - (n - 1 - i) * step)\n"
+        f"        out[i] = {number}({_ELEMENT})\n"
     )
     return launch.entry(source, "kernel", ("int64", a.kernel, b.kernel, d.kernel), "linspace")
 
