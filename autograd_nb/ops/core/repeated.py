@@ -140,6 +140,8 @@ class _Call(Checks):
         if t._rg or (t._view is not None and t._view._rg):
             raise Unfit("an operand with a history that is written")
         if any(o._rg for o in others.values()):  # some views may not be written by what requires grad
+            if t._view is not None:
+                raise Unfit("a view that is written beside what requires grad")
             self.differs(f"{name}._view", "is not", None)
         else:
             self.lines.append(f"if {name}._view is not None and {name}._view._rg: return None")
