@@ -168,9 +168,9 @@ class Trace:
         return t
 
     def _hand_back(self) -> None:
-        """Give what others differentiate by too the history of the changes that the function has made in place."""
+        """Give what others differentiate by too, or by now, the history of the changes that the function has made in place."""
         for k in self.changed():
-            if edge(self.leaves[k]).__class__ is PrimalBackward0:
+            if edge(self.leaves[k]).__class__ is PrimalBackward0 or (self.recording and self._leads_outside(self.given[k])):
                 rewrite_history(self.plains[k], edge(self.given[k]))
 
     def _leads_outside(self, t: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from ..dtypes import promote_types
 from ..errors import ModifiedError
 from ..graph.modes import recorded, state
+from ..ops.core.history import check_inplace
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor
@@ -213,12 +214,16 @@ def pushed(
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
-    changed = [k for k in trace.changed() if own and tangents[k] is own[k] and not (trace.base or own[k].requires_grad)]
+    changed = [k for k in trace.changed() if own and tangents[k] is own[k] and not trace.base]
+    for k in changed:
+        check_inplace(own[k])
+    # what is recorded keeps the tangents as they were
+    tangents = [OPS["clone"].call(t) if k in changed else t for k, t in enumerate(tangents)]
     count = len(trace.outputs)
     trace.outputs += [trace.given[k] for k in changed]
     found = _moved(trace, tangents, func, primals, has_aux)
     for k, t in zip(changed, found[count:], strict=True):
-        own[k].copy_(t.detach())
+        own[k].copy_(t)
     out = tree_unflatten(found[:count], trace.out_spec)
     value = trace.value()
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)

@@ -123,9 +123,10 @@ VALUES = (
     Explained(
         "outputs that grow",
         "Where an out= is resized to more than its memory holds, that grows in PyTorch for all tensors that share it; here out= gets memory of "
-        "its own (PyTorch warns that this will be refused).",
-        lambda c: c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement))
-        and (c.name == out[1] or (c.name.startswith("found") and re.search(rf"\n    return .*\b{out[1]}\b", c.statement))),
+        "its own, and is no view any more (PyTorch warns that this will be refused).",
+        lambda c: (c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement))
+        and (c.name == out[1] or (c.name.startswith("found") and re.search(rf"\n    return .*\b{out[1]}\b", c.statement))))
+        or (c.kind == "not refused" and "Can't detach views in-place" in c.theirs and re.search(r"(v\d+) = torch\.zeros\(8,.*\)\[::2\];.*out=\1\)", c.text)),
     ),
     Explained(
         "classes that there are not",
