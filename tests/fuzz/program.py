@@ -408,8 +408,9 @@ def call(program: Calls, torch: Any, compiled: bool, jitter: float = 0.0) -> lis
 
     def after(error: BaseException | None, statement: str = "") -> bool:
         with quiet(), torch.enable_grad():
+            state = looked(space, [n for n in names_of(space) if n != "step"])  # (first, as PyTorch refuses to say of some views more than once)
             loosely = loose(space) or bool(steps and steps[-1].loose)
-            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"]), sharing(space), loosely, statement))
+            steps.append(Step(error, state, sharing(space), loosely, statement))
         return error is None
 
     torch.manual_seed(0)  # of modules as they are made

@@ -419,9 +419,10 @@ GRAPH = (
         "other memory for a leaf",
         "After x.set_(…) under no_grad PyTorch's autograd.grad does not find the leaf x in graphs that were recorded before, whose passes still "
         "accumulate into it; here it is found, and what was kept of it is refused.",
-        lambda c: c.kind in ("none", "raised", "error type", "value", "shape")
-        and (given := re.findall(r"(v\d+)\.set_\(", c.before))
-        and (asked := re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?", c.statement))
+        lambda c: (c.kind in ("none", "raised", "error type", "value", "shape")
+                   or (c.kind == "grad value" and "squares(gs).backward()" in c.statement))  # (of which it is one)
+        and (given := re.findall(r"\b(v\d+|[wb])\.set_\(", c.before))
+        and (asked := re.search(r"autograd\.grad\(.*?, \[?(v\d+|[wb])(?:, (v\d+|[wb]))?\]?", c.statement))
         and set(asked.groups()) & set(given),
     ),
     Explained(
