@@ -208,3 +208,16 @@ def test_new_tensors_written_into_one_that_is_there():
         for name, args in calls.items() for option in said
     })  # fmt: skip
     check({"zeros on meta": "t.zeros(3, out=t.zeros(3), device='meta')", "empty on meta": "t.empty(3, out=t.zeros(3), device='meta')"})
+
+
+@pytest.mark.parity
+def test_what_makes_tensors_resizes_without_a_word():
+    calls = ("zeros(5", "ones(5", "empty(5", "full((5,), 2.", "eye(3", "arange(5", "range(0, 4", "linspace(0, 1, 5", "linspace(t.tensor(0.), 1, 5",
+             "logspace(0, 1, 5", "rand(5", "randn(5", "randint(0, 5, (5,)", "randperm(5", "normal(0., 1., (5,)", "bernoulli(t.ones(5)",
+             "multinomial(t.ones(5), 5", "fft.fftfreq(5", "fft.rfftfreq(5", "cat([t.ones(5)]", "mv(t.ones(2, 2), t.ones(2)", "sin(t.ones(5)")  # fmt: skip
+    check({
+        f"{call}), out= of {shape}": "import warnings\nwith warnings.catch_warnings(record=True) as w:\n"
+        f"    warnings.simplefilter('always'); y = t.{call}, out=t.empty({shape}, dtype=t.{'int64' if 'perm' in call or 'multi' in call else 'float32'}))\n"
+        "r = tuple(y.shape), [str(x.message)[:30] for x in w]"
+        for call in calls for shape in ("3", "()", "0")
+    })  # fmt: skip

@@ -498,16 +498,17 @@ def made_in(out: Any, dtype: Any) -> Any:
 
 
 def store(
-    out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = (), unseen: bool = False
+    out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = (), unseen: bool = False, quiet: bool = False
 ) -> Tensor:
     """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
 
     ``reads``: tensors that PyTorch refuses to share memory with ``out``; ``operands``: those that may be ``out`` itself, but not meet
-    it in part. ``unseen``: the op has no derivative at all, so that autograd does not see it, and ``out`` may require grad.
+    it in part. ``unseen``: the op has no derivative at all, so that autograd does not see it, and ``out`` may require grad. ``quiet``:
+    nothing is said of elements that get another shape.
     """
     if unseen and state.grad:
         with unrecorded():
-            return store(out, value, name, reads, operands)
+            return store(out, value, name, reads, operands, quiet=quiet)
     check_output(out, name, value._rg)
     check_kind(out, value, name, operands)
     check_written(out, reads)
@@ -518,14 +519,14 @@ def store(
             whole, own = list(value.shape), list(out.shape)
             raise RuntimeError(f"{name}(): output with shape {own} doesn't match the broadcast shape {whole} (out= is an operand: clone it, or leave out=)")
         counted = out._version_
-        fit_output(out, value.shape, strides.like(value._layout, out.dtype))
+        fit_output(out, value.shape, strides.like(value._layout, out.dtype), quiet)
         out._version_[0] -= out._version_ is not counted  # getting memory and being written to is one change
     return out.copy_(value)
 
 
 def store_new(out: Tensor, value: Tensor, name: str, requires_grad: Any = False) -> Tensor:
     """Put a tensor that is made of nothing but numbers into ``out``, which requires grad from then on where that is asked for."""
-    found = store(out, value, name)
+    found = store(out, value, name, quiet=True)
     return found.requires_grad_() if requires_grad else found
 
 
@@ -567,12 +568,12 @@ def warn_of_expanded(x: Tensor, name: str) -> None:
         )
 
 
-def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) -> None:
+def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None, quiet: bool = False) -> None:
     """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own.
 
-    ``layout``: the result's layout, if not C order.
+    ``layout``: the result's layout, if not C order. ``quiet``: as PyTorch's functions that make tensors do it, without a warning.
     """
-    if out._layout.size:
+    if out._layout.size and not quiet:
         warn_user(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
             f"output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not "

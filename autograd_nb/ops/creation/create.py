@@ -187,7 +187,7 @@ def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name:
     check_output(out, name)
     made_in(out, dtype)
     if tuple(out.shape) != tuple(shape):
-        fit_output(out, shape)
+        fit_output(out, shape, quiet=True)
     if value is not None:
         out.fill_(value)
     elif settings.deterministic:

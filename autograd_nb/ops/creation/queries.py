@@ -20,7 +20,7 @@ from .cast import placed
 from .data import from_numpy, taken, tensor, warn_of_reading
 from .device import device
 from .dlpack import from_dlpack
-from .ranges import arange
+from .ranges import arange, stored_in_order
 
 
 @public(method=False)
@@ -119,7 +119,9 @@ def range_(start: float, end: float | None = None, step: float = 1, *, out=None,
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
     d = made_in(out, dtype) or dtypes.get_default_dtype()
     past = start + step * (count - 0.5 if d.category > 1 else count)
-    return arange(start, past, step, out=out, dtype=d, device=device, requires_grad=requires_grad)
+    if out is None:
+        return arange(start, past, step, dtype=d, device=device, requires_grad=requires_grad)
+    return stored_in_order(out, arange(start, past, step, dtype=d, device=device), "range", requires_grad)
 
 
 @public(method=False)

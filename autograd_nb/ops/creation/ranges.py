@@ -72,7 +72,17 @@ def _between(start: Any, end: Any, n: int, d: dtype) -> Tensor:
     return t
 
 
-def _stored_in_order(out: Tensor, values: Tensor, name: str, requires_grad: bool) -> Tensor:
+def warn_of_count(out: Any, n: int) -> None:
+    """Warn where ``out`` has elements, but not the ``n`` that `arange` counts."""
+    if isinstance(out, Tensor) and out._layout.size not in (0, n):
+        warn_user(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._layout.size} which does not match the computed number "
+            f"of elements {n}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+            f"({n},).",
+        )
+
+
+def stored_in_order(out: Tensor, values: Tensor, name: str, requires_grad: bool) -> Tensor:
     """Put a row of values into ``out``, which keeps its shape if it has as many elements."""
     if isinstance(out, Tensor) and out._layout.size == values._layout.size:
         values = values.reshape(out.shape)
@@ -125,14 +135,8 @@ def arange(
     t = _ramp(int(n), kind(start), kind(step), d)
     if out is None:
         return _finish(t, requires_grad)
-    if isinstance(out, Tensor) and out._layout.size not in (0, t._layout.size):
-        warn_user(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._layout.size} which does not match the computed number "
-            f"of elements {int(n)}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
-            f"({int(n)},).",
-        )
-        OPS["resize_"].call(out, int(n))
-    return _stored_in_order(out, t, "arange", requires_grad)
+    warn_of_count(out, int(n))
+    return stored_in_order(out, t, "arange", requires_grad)
 
 
 @public(method=False)
@@ -151,7 +155,7 @@ def linspace(
         d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
         re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
         t = cast(OPS["complex"].call(re, im), d)
-        return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace", requires_grad)
+        return _finish(t, requires_grad) if out is None else stored_in_order(out, t, "linspace", requires_grad)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
     d = _options(dtype, device)
@@ -163,7 +167,7 @@ def linspace(
         first, last = number(start), number(end)
         step = (last - first) / number(n - 1) if n > 1 else 0.0
     t = _ramp(n, float(first), float(step), d, half=max(n // 2, 1), stop=float(last))
-    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace", requires_grad)
+    return _finish(t, requires_grad) if out is None else stored_in_order(out, t, "linspace", requires_grad)
 
 
 def _not_of_bool(d: dtype, n: int, name: str) -> None:
@@ -204,7 +208,7 @@ def logspace(
     if wide is dtypes.complex128 and dtype is None:
         d = d.to_complex()
     t = cast(number_argument(base, "logspace", "base") ** linspace(start, end, steps, dtype=wide), d)
-    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace", requires_grad)
+    return _finish(t, requires_grad) if out is None else stored_in_order(out, t, "logspace", requires_grad)
 
 
 @public(method=False)

@@ -109,7 +109,7 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
     t = _of_bernoulli(_finish(t, False), input, None)
     if out is None:
         return t
-    return store(out, cast(t, out.dtype) if isinstance(out, Tensor) else t, "bernoulli", (), (input,))
+    return store(out, cast(t, out.dtype) if isinstance(out, Tensor) else t, "bernoulli", (), (input,), quiet=True)
 
 
 @public(method=False)
@@ -224,7 +224,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
     launch.check(drawn, status, passes=((0, 0, 0, 0),))
     t = made_here(t if x.ndim == 2 else fresh(t.reshape(n)))
-    return store(out, t, "multinomial") if out is not None else t
+    return store(out, t, "multinomial", quiet=True) if out is not None else t
 
 
 @public(method=False)

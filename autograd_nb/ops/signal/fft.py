@@ -22,7 +22,7 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, placed
 from ..creation.create import new_full
-from ..creation.ranges import arange
+from ..creation.ranges import arange, stored_in_order, warn_of_count
 from ..elementwise.complex import real
 from ..shape.pad import constant_pad_nd
 from ..shape.turning import roll
@@ -162,7 +162,8 @@ def _floating(value: Any, name: str, complex_input: bool = False) -> Tensor:
 
 def _only_real(x: Tensor, name: str) -> Tensor:
     if x.dtype.is_complex:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype}")
+        kind = "real" if name in ("rfft", "ihfft") else "real-valued"
+        raise RuntimeError(f"{name} expects a {kind} input tensor, but got {scalar_type(x.dtype)}")
     return x
 
 
@@ -353,7 +354,10 @@ def _frequencies(name: str, of: Any, doc: str, shown: str) -> None:
             raise RuntimeError(f"{name} requires a floating point or complex dtype (dtype={target!r})")
         places = cast(of(as_int(n, "n"), target), target)
         y = places * (1.0 / (n * d)) if n else places
-        return _given(y, out, name).requires_grad_(requires_grad)
+        if out is None:
+            return y.requires_grad_(requires_grad)
+        warn_of_count(out, y._layout.size)
+        return stored_in_order(out, y, name, requires_grad)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
