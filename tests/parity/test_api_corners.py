@@ -407,6 +407,24 @@ def test_functions_of_lists():
 
 
 @pytest.mark.parity
+def test_arguments_of_functions_of_lists():
+    """Arguments have PyTorch's names, and what lists do not take is refused as PyTorch refuses it."""
+    ints = "[t.ones(2).long(), t.ones(1, 1).long()]"
+    calls = [
+        *(f"{op}(a, {n})" for op in ("add", "mul", "div", "maximum", "clamp_min") for n in ("scalar=2", "scalars=[2, 3]", "other=b")),
+        "sub(a, t.tensor([1.]))", "add(a, t.tensor([1., 2.]))", "add(a, tensor=t.tensor(1.))", "add(a, 1, alpha=2)", "add(a)", "add(a, b, c)",
+        "add(self=a, other=b)", "addcmul(a, b, c, scalars=[1, 2])", "addcdiv(a, b, c, scalars=t.tensor([1., 2.]))",
+        "addcmul(a, b, c, t.tensor([1., 2.]))", "addcmul(a, b, c, scalars=t.tensor([1., 2., 3.]))", "addcmul(a, b, c, scalars=t.tensor(1.))",
+        "addcmul(a, tensor1=b, tensor2=c)", "addcmul(a, b, [c[0]])", "lerp(a, b, weights=c)", "lerp(a, b, weight=[0.5, 1])",
+        "lerp(a, b, scalars=[0.5, 1])", "pow(2, a)", "pow(t.tensor(2.), a)", "pow(2, exponent=a)", "pow(2, [1])", "pow_(2, a)", "norm(self=a)",
+        "norm(a, 1, t.float64)", "norm(a, dtype=t.float64)", f"norm({ints})", f"norm({ints}, dtype=t.float64)", "powsum(a, ord=3, dtype=t.float64)",
+        f"powsum({ints}, 3)", "max([t.ones(0)])", "neg(a[0])", "neg([1])", "neg(x for x in a)", "neg([])", "round(a, decimals=1)",
+        "copy_(a, b, True)", "copy_(self=a, src=b, non_blocking=True)", "add(a, [1])",
+    ]  # fmt: skip
+    check({call: f"{LISTS}r = t._foreach_{call}, a" for call in calls}, kinds=True)
+
+
+@pytest.mark.parity
 def test_gradients_of_convolutions_as_functions():
     for n in (1, 2, 3):
         start = f"t.manual_seed(0); from importlib import import_module as i\nG = i(t.__name__ + '.nn.grad'); n = {n}\n"

@@ -14,7 +14,7 @@ from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.numbers import narrowed, number_argument, real_argument
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import scalar_type, store
 from ..core.reduction import Reduction, all_dims, reduction
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -98,7 +98,7 @@ def vector_norm(
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
     if x.dtype.category < 2:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {scalar_type(x.dtype)}")
     if isinstance(ord, np.number):
         ord = ord.item()
     ord = number_argument(ord, name, "ord")
@@ -238,6 +238,6 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
     d = wrap_dim(dim, x.ndim)
     if x.dtype.category < 2:
-        raise RuntimeError(f"renorm: Expected a floating point or complex tensor as input. Got {x.dtype}")
+        raise RuntimeError(f"renorm: Expected a floating point or complex tensor as input. Got {scalar_type(x.dtype)}")
     y = _renorm(x, float(p), tuple(k for k in range(x.ndim) if k != d), float(maxnorm))
     return y if out is None else store(out, y, "renorm", (), (input,))
