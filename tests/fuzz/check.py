@@ -253,7 +253,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = explained.GIVEN
         if found.explained in explained.COPIED and "value" in found.kind and by_copies(program, mine, found.where) is False:
             found.explained = ""
-        if found.explained == "strict single use" and not single_use(program, found.where):
+        alone = found.kind != "error type"  # else PyTorch refuses it too, by what it comes to first
+        if found.explained == "strict single use" and alone and not single_use(program, found.where):
             found.explained = ""
         if found.explained == "how far a refused pass has come" and found.kind == "not refused" and not freed(program, theirs, found.where):
             found.explained = ""

@@ -179,6 +179,8 @@ PROGRAMS = {
     "operators in place": "c = x.conj(); c += 1j; c *= 2; c -= x; c /= 2; r = x",
     "indexed writes": "x.conj().scatter_(0, t.tensor([[1, 0]]), t.tensor([[5j, 6]])); x.conj().index_add_(0, t.tensor([0]), x[:1].clone()); "
     "x.conj().masked_fill_(t.tensor([True, False]), 1j); x.conj().index_fill_(1, t.tensor([0]), 2j); x.conj().fill_diagonal_(3j); r = x",
+    "rows scaled down": "i = t.tensor([[1, 1]]); c = x.conj(); n = c.imag; r = F.embedding(i, c[:1:].T, max_norm=1.), F.embedding_bag(i, n, max_norm=1.), "
+    "F.embedding(i, n.T, max_norm=.5, norm_type=1.), t.embedding_renorm_(c, i, .25, 2.), c._version",
     "out=": "t.mul(x.clone(), 2j, out=x.conj()); r = x, t.sum(x.clone(), 0, out=x.conj()[0])",
     "draws": "c = x.conj(); c.imag.uniform_(1, 1); i = c.real; i.fill_(7); i = c.imag; i.normal_(2, 0); i.normal_(3, 0); c.T.uniform_(1, 1); r = x",
     "turned in place": "c = x.conj(); c.transpose_(0, 1); c.unsqueeze_(0); c[0, 0] = 7j; r = (c, x)",

@@ -79,3 +79,13 @@ def test_gradients_of_as_strided_scatter(at):
     base, src = ag.arange(12.0, dtype=ag.float64).reshape(3, 4).requires_grad_(), -ag.ones(2, 2, dtype=ag.float64, requires_grad=True)
     for start in (0, 1):
         assert ag.autograd.gradcheck(lambda x, s: ag.as_strided_scatter((x * 1)[start:], s, (2, 2), (1, 2), at).sin(), (base, src))
+
+
+@pytest.mark.parity
+def test_results_that_are_no_views_are_none_in_batches():
+    """Of ops that shape their result last: a batch of results is the base of its views."""
+    calls = (
+        "v.index_put((t.tensor([0, 2]),), t.ones(2, 3))", "v.index_fill(0, t.tensor([1]), 2.)", "v.take_along_dim(t.zeros(4, 1, dtype=t.int64), 1)",
+        "t.cdist(v, v + 1)", "v @ v.T", "v.repeat_interleave(t.tensor([1, 2, 1, 1]), 0)", "v.tile((2, 1))", "t.kron(v, v)", "F.layer_norm(v, (3,))",
+    )  # fmt: skip
+    check({call: f"y = t.func.vmap(lambda v: {call})(x); r = y._is_view(), y[:1]._base is y" for call in calls}, "x = t.rand(2, 4, 3)")

@@ -126,8 +126,10 @@ def fresh(out: Tensor) -> Tensor:
 
     What guards its history is at its node, which is not made anew as that of a view is.
     """
-    if out._view is not None:  # (a batch's and a dual number's are none)
+    if out._view is not None:
         out._view = None
+    elif held := getattr(out, "holds", ""):  # of a batch, or of a tensor with a tangent
+        fresh(getattr(out, held))
     return out
 
 

@@ -16,6 +16,7 @@ from ...overriding import overridable, whole
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.foreign import asked
+from ..core.marked import resolved
 from ..core.numbers import bool_argument, float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -127,7 +128,7 @@ def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
         rows = OPS["unique"].call(index)
         if not rows._layout.size or not w.shape[1]:
             return
-        table = w.detach().contiguous()
+        table = resolved(w.detach()).contiguous()
         table = cast(table, dtypes.BY_NAME[w.dtype.compute])
         _max_norm_rows(table.dtype, dense(rows), w.shape[1], most, p, table._data)
         if table._data is not w._data:

@@ -381,7 +381,8 @@ GRAPH = (
                         or made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
-            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= |(?:\.\w+\([^()]*\))*\.\w+_\()",
+            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= "
+                               r"|(?:\.\w+\([^()]*\)(?:\[\d\])?)*\.\w+_\()",
                                c.statement)
                  or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
