@@ -6,7 +6,7 @@ derivative is whole lists, so that a change of any of their tensors is refused b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..autograd.function import Function
@@ -25,7 +25,7 @@ _PARAMETERS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "lerp": (("tensors1",), ("weight", "weights")), "pow": (("exponent",),), "mm": (("mat2",),), "copy": (("src",), ("non_blocking", False)),
     "norm": _ORDER, "powsum": _ORDER,
 }  # fmt: skip
-_OPTIONS = {"add": {"alpha": 1}, "sub": {"alpha": 1}, "clone": {"memory_format": None}}
+_OPTIONS: dict[str, dict[str, Any]] = {"add": {"alpha": 1}, "sub": {"alpha": 1}, "clone": {"memory_format": None}}
 _NAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
 #: what PyTorch keeps of operands, and of results
 _OPERANDS = frozenset([
@@ -97,7 +97,7 @@ def _function(name: str) -> Callable[..., Any]:
     inplace = op.endswith("_")
     plain = op.removesuffix("_")
 
-    def foreach(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+    def foreach(self: Any, *args: Any, **kwargs: Any) -> Any:
         operands, options = _bound(name, plain, args, kwargs)
         if plain == "pow" and not inplace and (isinstance(self, (int, float, complex)) or (isinstance(self, Tensor) and not self.ndim)):  # one base
             _check_list(name, operands[0])

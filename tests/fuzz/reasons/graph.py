@@ -296,9 +296,14 @@ GRAPH = (
     ),
     Explained(
         "zeros of exchanged data",
-        "Such a forgotten leaf's gradient of zeros has the new dtype, and here what comes to it has the old one.",
-        lambda c: c.kind == "dtype" and "materialize_grads=True" in c.statement and (asked := re.search(r"\[(v\d+)(?:, (v\d+))?\]", c.statement))
-        and any(n and re.search(rf"^{n}\.data = ", c.before, re.M) for n in asked.groups()),
+        "Such a forgotten leaf's gradient of zeros has the new dtype, and here what comes to it has the old one. No pass is made for it alone, "
+        "and so none is refused as a second one.",
+        lambda c: (asked := re.search(r"\[(v\d+)(?:, (v\d+))?\]", c.statement))
+        and all(not n or re.search(rf"^{n}\.data = ", c.before, re.M) for n in asked.groups())
+        and ((c.kind == "dtype" and "materialize_grads=True" in c.statement)
+             or (c.kind == "raised" and "second time" in c.mine and "autograd.grad(" in c.statement
+                 and re.search(rf'^{asked[1]} = make\(.*"float32"', c.before, re.M)
+                 and any(c.known[of].dtype == "float64" for of in re.findall(rf"^{asked[1]}\.data = (v\d+)", c.before, re.M)))),
     ),
     Explained(
         "checkpoints that find another leaf",
