@@ -529,7 +529,7 @@ def refresh(view: Tensor, always: bool = False, offset: int | None = None) -> No
             _loosen(view)
         return
     if view._view_kind:
-        if not (state.grad or always):
+        if not (state.grad or always) or (state.constant is not None and state.constant(base)):
             return
         refuse_view(view, "its base or another view of its base has")
     view._seen = now

@@ -89,6 +89,25 @@ _FINISHED.running = False
 
 
 
+@contextmanager
+def _constants(some: bool) -> Iterator[None]:
+    """Let what a function takes from outside be constants where nothing is recorded there: also views that have no clear history."""
+    before = state.constant
+    if some:
+        state.constant = lambda t: not reaches([edge(t)], _Others())
+    try:
+        yield
+    finally:
+        state.constant = before
+
+
+class _Others:
+    """All leaves but those of functions that are running."""
+
+    def __contains__(self, leaf: Any) -> bool:
+        return "_call" not in leaf.__dict__
+
+
 _LATER = ("vjp", "linearize")  #: transforms that give a function, which is called later
 
 
@@ -138,7 +157,7 @@ class Trace:
             outer, switched = running.only, state.switched
             try:
                 running.only = self._moved_alone(outer) if forward else None
-                with forward_on(forward), transformed(not name.startswith("linearize")):  # (which PyTorch runs as it is)
+                with forward_on(forward), transformed(not name.startswith("linearize")), _constants(not recording):  # (which PyTorch runs as it is)
                     result = func(*new)
             finally:
                 call.running, running.only = False, outer

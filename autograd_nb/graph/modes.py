@@ -55,6 +55,7 @@ class _State(PerThread):
     closing = False  # whether that is being called
     batched = False  # a pass of a batch of gradients runs, which no tensor retains
     transformed = 0  # functions that transforms have called and wait for, one within the other
+    constant: Any = None  # tells whether a tensor comes from outside of a transform's function, where nothing is recorded
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 

@@ -272,3 +272,24 @@ def test_second_computations_of_checkpoints_are_compared_as_far_as_they_are_need
         "y.sum().backward(); r = x.grad"
         for name, (first, second) in parts.items() for how in said for where in around
     }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_views_without_a_clear_history_are_constants_where_nothing_is_recorded():
+    """Outside of the function: what it makes itself, and changes without recording, is refused in it as elsewhere."""
+    calls = ("func.grad(f)(x)", "func.jvp(f, (x,), (x,))", "func.jacrev(f)(x)", "func.jacfwd(f)(x)", "func.vmap(t.func.grad(f))(x.expand(2, 3))")
+    functions = (
+        "(v * z).sum()", "v.sum() * z.prod()", "t.func.grad(lambda y: (v * y * z).sum())(z).sum()", "own(z).sum()",
+        "t.func.grad(lambda y: own(y).sum())(z).sum()", "t.func.grad(lambda y: (own(z) * y).sum())(z).sum()",
+    )
+    before = """
+w, x = t.arange(6.).reshape(2, 3).clone().requires_grad_(), t.tensor([1., 2., 3.])
+with t.no_grad(): v = w[1]; v.mul_(2)
+def own(z):
+    y = z * 1
+    with t.no_grad(): v = y[:2]; v.mul_(2)
+    return v * 2
+"""
+    check({f"{mode} {call} {f}": f"f = lambda z: {f}\nwith t.{mode}(): r = t.{call}"
+           for mode in ("no_grad", "enable_grad") for call in calls for f in functions
+           if f != "own(z).sum()" or call not in calls[1:4:2]}, before, kinds=True)  # fmt: skip

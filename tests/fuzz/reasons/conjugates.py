@@ -85,7 +85,10 @@ CONJUGATES = (
         "views of conjugates that are refused",
         "To give them other memory, by x.data = …, out= of another shape or an optimizer, is refused with what to do instead, before anything that "
         "comes after it is; what x.data is given of theirs is a copy.",
-        lambda c: (c.kind in ("raised", "error type") and re.search("shows? conjugates or negatives", c.mine)) or _given_to_data(c),
+        lambda c: (c.kind in ("raised", "error type") and re.search("shows? conjugates or negatives", c.mine)) or _given_to_data(c)
+        # conjugates of negatives of conjugates, which only the private _neg_view makes, are not put into another order
+        or (c.kind == "raised" and "view is not supported for conjugate view tensors when converting to a different dtype" in c.mine
+            and "view_as_real(" in c.statement and re.search(r"\.conj\(\)\._neg_view\(\)", c.before) is not None),
     ),
     Explained(
         "parameters that are views of conjugates",
@@ -132,7 +135,7 @@ CONJUGATES = (
         or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
         # (where the operand of a change in place is computed first, it shares no memory with what is changed)
         or (c.kind == "raised" and re.search("refers? to a single memory location", c.mine) and _of_apart(c))
-        or (c.kind == "strides" and re.search(r"\.resolve_(neg|conj)\(", c.statement) and _of_apart(c))
+        or (c.kind == "strides" and re.search(r"\.resolve_(neg|conj)\(|deepcopy\(", c.statement) and _of_apart(c))  # (where they are computed)
         or (c.kind == "grad none" and re.search(rf"\b{c.name} = v\d+\.resolve_(neg|conj)\(\)$", c.before, re.M) and _of_apart(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c))
         or (c.kind == "value" and (of := re.search(r"(v\d+)\.conj\(\)\._base is", c.statement)) is not None  # (of nothing, which has no marks)
