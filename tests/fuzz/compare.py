@@ -146,11 +146,13 @@ def apart(here: dict[str, Any], known: dict[str, Any], name: str) -> bool:
     return name in here and name in known and marks_of(here, name) != marks_of(known, name)
 
 
-def _why_named(hooked: bool, theirs: Step) -> str:
+def _why_named(hooked: bool, case: Case) -> str:
     """What explains a name that is there in one library only: a pass that fails before its ``hooked`` part, or a line that goes on here."""
     if hooked:
         return explained.ATOMIC
-    return explained.UNREADABLE if "its base or another view of its base has been modified" in str(theirs.error) else ""
+    if "its base or another view of its base has been modified" in case.theirs:
+        return explained.UNREADABLE
+    return explanation(case) if case.name in case.here else ""  # (refused there at a line before the one that is refused here)
 
 
 def first_difference(
@@ -187,7 +189,8 @@ def first_difference(
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 hooked = a.error is not None and name not in a.state and (not k or name not in theirs[k - 1].state)
-                return Difference("named", k, f"{name} is there in one case only", "" if own else _why_named(hooked, b))
+                case = Case("not refused", statement, "", told(b.error), name, before, known, here=a.state)
+                return Difference("named", k, f"{name} is there in one case only", "" if own else _why_named(hooked, case))
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 trifles.append(explained.UNREADABLE)
                 continue
