@@ -142,7 +142,7 @@ def _kept(text: str) -> Any:
     return refuse
 
 
-_OLD = "this function was deprecated since version 1.9 and is now removed; in this library as in PyTorch it is linalg."
+_OLD = "This function was deprecated since version 1.9 and is now removed; in this library as in PyTorch it is linalg."
 _QUANTIZED = "the tensor is not quantized: there are no quantized tensors in this library"
 
 for _method in (resize, resize_as, dim_order, const_data_ptr, dequantize, module_load, is_distributed):

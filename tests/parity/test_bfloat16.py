@@ -200,3 +200,16 @@ def test_kernels_of_the_two_halves_and_of_their_bits_are_not_mixed_up():
         for op in (lambda x: x + x, lambda x: x * 2, lambda x: x.sum(), lambda x: x.max(), lambda x: x.cumsum(0), lambda x: x.sort(0)[0], lambda x: x.flip(0)):
             one, other, whole = (op(numbers.to(d)) for d in (ag.float16, ag.bfloat16, ag.int16))
             assert one.float().tolist() == other.float().tolist() == whole.float().tolist()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_quotients_by_numbers_are_rounded_down_as_they_are(dtype):
+    """The number is not rounded to half precision first, as with other arithmetic."""
+    calls = (
+        "t.div(x, {b}, rounding_mode='floor')", "t.div(x, {b}, rounding_mode='trunc')", "t.floor_divide(x, {b})", "x // {b}", "{b} // x",
+        "x.clone().floor_divide_({b})", "x.clone().div_({b}, rounding_mode='trunc')", "x.clone().div_({b}, rounding_mode='floor')",
+    )  # fmt: skip
+    numbers = ("0.1", "0.3", "70000.0", "t.tensor(0.1)", "t.tensor(0.1, dtype=t.float64)")
+    before = f"x = t.tensor([60000.0, 1.0, 2.5, 0.001, -3.0, 0.7, 0.3] * 5, dtype=t.{dtype})"
+    check({code: f"r = {code}" for call in calls for b in numbers if (code := call.format(b=b))}, before, kinds=True)

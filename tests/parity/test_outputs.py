@@ -221,3 +221,11 @@ def test_what_makes_tensors_resizes_without_a_word():
         "r = tuple(y.shape), [str(x.message)[:30] for x in w]"
         for call in calls for shape in ("3", "()", "0")
     })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_powers_of_matrices_have_outputs_of_their_dtype():
+    check({
+        f"{n}, {o}": f"r = t.linalg.matrix_power(t.eye(3) * 2, {n}, out=t.zeros(3, 3, dtype=t.{o}))"
+        for n in range(-5, 9) for o in ("float64", "int32", "complex64", "float16")
+    }, kinds=True)  # fmt: skip

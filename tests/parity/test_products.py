@@ -304,3 +304,9 @@ def test_the_gradient_by_a_matrix_beside_a_batch_lies_as_it_does(turned):
         return found
 
     assert strides(ours) == strides(torch)
+
+
+@pytest.mark.parity
+def test_einsum_of_nothing_and_of_other_subscripts():
+    calls = ("''", "'', []", "", "x, [-1]", "x, [52]", "x, [0], [52]", "x, [0.0]", "'ij', y", "'i', x, x", "'i,j', x", "'i->j', x", "'i->ii', x")
+    check({call: f"r = t.einsum({call})" for call in calls}, "x, y = t.ones(2), t.ones(2)", kinds=True)

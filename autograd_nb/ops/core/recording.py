@@ -477,7 +477,11 @@ def check_kind(out: Tensor, value: Tensor, name: str, operands: tuple[Any, ...] 
     if name in EXACT_OUT or name.endswith("_copy"):
         raise RuntimeError(exact_text(name, have, want))
     if not can_cast(want, have):
-        raise RuntimeError(f"{name}(): result type {scalar_type(want)} can't be cast to the desired output type {scalar_type(have)}")
+        said = "result type {want} can't be cast to the desired output type {have}"
+        if name.startswith(("linalg.", "cholesky", "geqrf")):
+            said = "Expected {what} to be safely castable from {want} dtype, but got {what} with dtype {have}"
+        what = "eigenvalues" if ".eig" in name else "result"
+        raise RuntimeError(f"{name}(): {said.format(what=what, want=scalar_type(want), have=scalar_type(have))}")
 
 
 def computed_in(out: Any, dtype: Any) -> Any:

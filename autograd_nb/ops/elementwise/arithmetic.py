@@ -137,17 +137,20 @@ def underivable(name: str) -> Callable[..., Any]:
 @pointwise(
     underivable("floor_divide"), underivable("floor_divide"),
     name="floor_div", public=False, node="NotImplemented", check=lambda avals: need_numbers("div_floor_cpu", avals),
+    exact=("b",),
 )  # fmt: skip
 def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1", check=lambda avals: need_numbers("div_floor_cpu", avals))
+@pointwise(
+    lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1", check=lambda avals: need_numbers("div_floor_cpu", avals), exact=("b",),
+)  # fmt: skip
 def _div_floor(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda b: 0, lambda a, b: 0, name="trunc_div", public=False, node="DivBackward1")
+@pointwise(lambda b: 0, lambda a, b: 0, name="trunc_div", public=False, node="DivBackward1", exact=("b",))
 def _trunc_div(a, b):
     return m.trunc_divide(a, b)
 

@@ -37,7 +37,8 @@ def matrix_power(A, n, *, out=None):
     if a.ndim < 2:
         raise RuntimeError(f"linalg.matrix_power: The input tensor A must have at least 2 dimensions (its shape is {list(a.shape)}).")
     square_shape(a, "linalg.matrix_power")
-    return given(_power(a, n), out, "linalg.matrix_power")
+    copied = n in (0, 1) or (abs(n) > 3 and not abs(n) & (abs(n) - 1))  # into out=; in PyTorch the last product or the inverse is written there
+    return given(_power(a, n), out, "linalg.matrix_power" if copied else "mm")
 
 
 @public(name="matrix_power")

@@ -31,7 +31,6 @@ from .common import (
     many_small,
     matrix,
     new_info,
-    place,
     scalar_name,
     several,
     square,
@@ -349,8 +348,8 @@ def _eig(a, a_real, vectors):
 
         def finite(info: np.ndarray) -> None:
             if (info < 0).any():
-                k = int((info < 0).nonzero()[0][0])
-                raise RuntimeError(place("torch.linalg.eig", k, bool(batch)) + "input tensor should not contain infs or NaNs.")
+                where = f" (matrix {int((info < 0).nonzero()[0][0])} of the batch does)" if batch else ""
+                raise RuntimeError(f"torch.linalg.eig: input tensor should not contain infs or NaNs.{where}")
 
         launch.check(finite, info)
         check(info_tensor(info, batch), "linalg.eig", _not_converged("eigenvalues"))

@@ -78,7 +78,7 @@ def _sublist(labels: Any, what: str) -> Labels:
         elif isinstance(s, bool) or not isinstance(s, int):
             raise TypeError(f"einsum(): {what} subscripts must be ints or Ellipsis, got {type(s).__name__}")
         elif not 0 <= s < 52:
-            raise RuntimeError(f"einsum(): expected subscripts of {what} to be within the range [0, 52), but got {s}")
+            raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, 52): {s} ({what})")
         else:
             out.append(s)
     return tuple(out)
@@ -400,7 +400,7 @@ def read(args: tuple[Any, ...]) -> tuple[tuple[Labels, ...], Labels | None, tupl
             operands = tuple(operands[0])
         terms, output = _parsed(args[0])
     if not operands:
-        raise RuntimeError("einsum(): must provide at least one operand")
+        raise ValueError("einsum(): must specify the equation string and at least one operand, got no operand")
     for k, x in enumerate(operands):
         tensor_argument(x, "einsum", f"operands[{k}]")
     if len(terms) != len(operands):
