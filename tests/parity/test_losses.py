@@ -329,3 +329,15 @@ def test_losses_of_one_sample_are_no_views():
             for reduction in ("mean", "sum", "none"):
                 assert f.soft_margin_loss(library.ones(3, dtype=library.complex64), library.ones(3, dtype=kind), reduction=reduction).dtype is library.complex64
         assert not any(t._is_view() for t in library.unique(library.tensor(3.0), return_inverse=True, return_counts=True))
+
+
+@pytest.mark.parity
+def test_operands_of_other_dtypes_are_kept_as_they_are():
+    """A pass is refused after a change of an operand that the derivative reads, though it was computed with in another dtype."""
+    sides = itertools.product(("mse_loss", "smooth_l1_loss", "l1_loss"), ("float32", "float64"), ("float32", "float64"), ((), (3,)), (0, 1))
+    check({
+        f"{name} {first} {second} {size} {k}": f"""
+a = t.full({size}, .3, dtype=t.{first}).requires_grad_(); s = [a * 1, t.linspace(-.5, .9, 3, dtype=t.{second})]
+y = F.{name}(*s); s[{k}].detach().add_(5); r = t.autograd.grad(y, a)"""
+        for name, first, second, size, k in sides
+    }, kinds="subclasses")  # fmt: skip

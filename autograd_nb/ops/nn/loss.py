@@ -84,8 +84,16 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
         )
     if warn and a.dtype is not b.dtype and a.ndim != b.ndim and not (a.ndim and b.ndim):
         kind = dtypes.promote_types(a.dtype, b.dtype)  # broadcast first, a 0-d operand has its say about the dtype
-        return cast(a, kind), cast(b, kind)
+        return _kept_as(a, kind), _kept_as(b, kind)
     return a, b
+
+
+def _kept_as(t: Tensor, kind: dtypes.dtype) -> Tensor:
+    """Return an operand in another dtype. A pass is refused after a change of the operand itself, which PyTorch's nodes keep."""
+    y = cast(t, kind)
+    if y is not t and y.__class__ is Tensor:
+        y._version_ = t._version_
+    return y
 
 
 def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
