@@ -1,7 +1,7 @@
 """Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
 
 `multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
-`copy_rows`, `spread_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
+`dot_rows` multiplies a row by some rows; `copy_rows`, `spread_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
 gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
@@ -162,6 +162,34 @@ def _turn_rows(vec, m, n, a, a_row, out, out_row):
 
 
 @intrinsic
+def _dot_rows(typingctx, n, k, a, at, b, bt, b_row, c, ct):
+    def codegen(context, builder, signature, args):
+        n, k, a, at, b, bt, b_row, c, ct = args
+        kinds = signature.args
+        vec = Vectors(context, builder, kinds[2])
+        line, target = vec.data(kinds[2], a, at), vec.data(kinds[7], c, ct)
+        start, last = vec.data(kinds[4], b, bt), vec.minus(n, 1)
+        rows = [vec.at(start, vec.times(vec.least(int64(r), last), b_row)) for r in range(vec.lanes)]
+        sums = vec.sums(vec.lanes)
+        rest = builder.srem(k, int64(vec.lanes))
+        whole = builder.sub(k, rest)
+
+        def add_products(place, mask=None):
+            own = vec.load(vec.at(line, place), mask)
+            for row, total in zip(rows, sums, strict=True):
+                vec.add_product(total, own, vec.load(vec.at(row, place), mask))
+
+        with vec.loop(whole, vec.lanes) as place:
+            add_products(place)
+        with builder.if_then(vec.less(0, rest)):
+            add_products(whole, vec.before(rest))
+        vec.store_first(vec.fold([builder.load(total) for total in sums]), target, n)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, a, types.intp, b, types.intp, types.intp, c, types.intp), codegen
+
+
+@intrinsic
 def _prefetch(typingctx, m, n, a, at, a_row):
     def codegen(context, builder, signature, args):
         m, n, a, at, a_row = args
@@ -187,6 +215,8 @@ def multiply(
     ``rows`` ≥ m and ``vectors`` of columns ≥ n are literals; k > 0. Elements of a stand ``a_row`` and ``a_col`` apart, rows of
     b and c ``b_row`` and ``c_row``. An element is the sum of its terms in their order, wherever in a block it stands.
     """
+    if not (0 < m <= rows and 0 < n <= vectors * BYTES // c.itemsize):
+        raise IndexError(f"{m} × {n} elements of a block of {rows} rows of {vectors} vectors")
     terms = a[at + np.arange(m)[:, None] * a_row + np.arange(k) * a_col], b[bt + np.arange(k)[:, None] * b_row + np.arange(n)]
     places = ct + np.arange(m)[:, None] * c_row + np.arange(n)
     c[places] = terms[0] @ terms[1] + (c[places] if add else 0)
@@ -220,6 +250,11 @@ def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
     out[ot + rows + np.arange(n) * out_row] = a[at + rows * a_row + np.arange(n)]
 
 
+def dot_rows(n: int, k: int, a: np.ndarray, at: int, b: np.ndarray, bt: int, b_row: int, c: np.ndarray, ct: int) -> None:
+    """c[ct + j] = Σ a[at + i] · b[bt + j·b_row + i] over i < k, for j < n, at most as many as a vector has lanes."""
+    c[ct + np.arange(n)] = b[bt + np.arange(n)[:, None] * b_row + np.arange(k)] @ a[at + np.arange(k)]
+
+
 if not config.DISABLE_JIT:
-    multiply, multiply_whole, prefetch = _multiply, _multiply_whole, _prefetch
+    multiply, multiply_whole, prefetch, dot_rows = _multiply, _multiply_whole, _prefetch, _dot_rows
     copy_rows, spread_rows, turn_rows = _copy_rows, _spread_rows, _turn_rows

@@ -97,6 +97,10 @@ IMAGES: dict[str, tuple[Function, list[tuple[int, ...]]]] = {
     "bilinear": (lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2, mode="bilinear"), [(4, 8, 14, 14)]),
     "attention": (lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v), [(4, 4, 64, 32)] * 3),
     "attention, one query": (lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v), [(4, 4, 1, 32), *[(4, 4, 64, 32)] * 2]),
+    "attention, one query, many keys": (
+        lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v),
+        [(2, 12, 1, 64), *[(2, 12, 512, 64)] * 2],
+    ),
     "cholesky": (lambda lib, a: lib.linalg.cholesky(a @ a.mT + 32 * lib.eye(32)), [(32, 32)]),
     "solve": (lambda lib, a, b: lib.linalg.solve(a @ a.mT + 32 * lib.eye(32), b), [(32, 32), (32, 4)]),
     "batched qr": (lambda lib, a: lib.linalg.qr(a).R, [(16, 12, 8)]),

@@ -247,3 +247,22 @@ def test_compiled_functions_hold_places_of_a_number_that_is_given():
     compiled = autograd_nb.compile(lambda x: autograd_nb.nonzero_static(x, size=4).sum() + x.sum(), check=True)
     assert [compiled(autograd_nb.tensor([0.0, 1, k, 0])).item() for k in range(4)] == [-1.0, 3.0, 4.0, 5.0]
     assert "Program of" in str(compiled.programs)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3, 9])
+@pytest.mark.parametrize("keys, width, value_width", [(1, 3, 2), (17, 16, 70), (40, 33, 16), (300, 5, 131)])
+@pytest.mark.parametrize("kind", ["plain", "causal", "mask", "turned"])
+def test_attention_of_few_queries(queries, keys, width, value_width, kind):
+    def f(t, q, k, v):
+        options = {"is_causal": kind == "causal"}
+        if kind == "mask":
+            options["attn_mask"] = t.tensor(numbers(3, queries, keys) > -1)
+        if kind == "turned":
+            q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        return t.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
+    heads = (lambda rows, w: (2, rows, 3, w)) if kind == "turned" else (lambda rows, w: (2, 3, rows, w))
+    arrays = numbers(0, *heads(queries, width)), numbers(1, *heads(keys, width)), numbers(2, *heads(keys, value_width))
+    agree(f, *arrays)
+    mine, theirs = (f(t, *(t.tensor(a, dtype=t.float32) for a in arrays)).numpy() for t in (autograd_nb, torch))
+    np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)

@@ -5,9 +5,10 @@ from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE
 from .bounds import block, same
 from .jit import helper
 
-__all__ = ["BESIDE", "HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "spread_rows", "turn_rows"]
+__all__ = ["BESIDE", "HALF", "ROWS", "WIDE", "copy_rows", "dot_rows", "multiply", "multiply_whole", "prefetch", "spread_rows", "turn_rows"]
 
 _multiply, _copy_rows, _spread_rows, _turn_rows = plain.multiply, plain.copy_rows, plain.spread_rows, plain.turn_rows
+_dot_rows = plain.dot_rows
 
 
 @helper
@@ -24,7 +25,8 @@ def multiply(rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c
     if vectors == WIDE:
         _multiply(ROWS, WIDE, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
     else:
-        _multiply(ROWS, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+        for j in range(0, n, lanes):
+            _multiply(ROWS, 1, m, min(lanes, n - j), k, a, at, a_row, a_col, b, bt + j, b_row, c, ct + j, c_row, add)
 
 
 @helper
@@ -59,6 +61,18 @@ def turn_rows(m, n, a, at, a_row, out, ot, out_row):
         block(a, at, m, a_row, n, 1)
         block(out, ot, n, out_row, m, 1)
         _turn_rows(m, n, a, at, a_row, out, ot, out_row)
+
+
+@helper
+def dot_rows(n, k, a, at, b, bt, b_row, c, ct):
+    if n <= 0 or n > plain.BYTES // c.itemsize:
+        raise IndexError("a kernel of a file reaches beyond its memory")
+    same(a, b)
+    same(a, c)
+    block(a, at, 1, 0, k, 1)
+    block(b, bt, n, b_row, k, 1)
+    block(c, ct, 1, 0, n, 1)
+    _dot_rows(n, k, a, at, b, bt, b_row, c, ct)
 
 
 @helper

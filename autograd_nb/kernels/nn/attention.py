@@ -8,12 +8,14 @@ from ...codegen.elementary import exp
 from ...codegen.jit import FREE, NO, ONE, ZERO, helper
 from ...codegen.processor import LINE
 from ...codegen.runtime import row
-from ...codegen.tiles import BESIDE, HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
+from ...codegen.tiles import BESIDE, HALF, ROWS, dot_rows, multiply, multiply_whole, prefetch, turn_rows
 from ...codegen.vectors import BYTES, independent, larger, one_copy, rolled
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
+SOON = 2  #: blocks of keys that are asked for ahead of time
 NEAR = 1 << 16  #: bytes of an array at most that are asked for ahead of time
 LONGEST = LINE // 4  #: elements of a line of the cache at most
+FEW, BROAD = 2, 4  #: queries whose scores are dot products of rows; vectors of values that are then read together
 ROOM = 2048  #: scores that stay in the first cache from one step of the softmax to the next
 ALL, RESULT, FIRST_TERMS, LAST_TERMS = range(4)  # what of a product counts, see `product`
 NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to scores, bools that say what may be seen
@@ -85,7 +87,7 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
     column i − ``shift`` of a (``LAST_TERMS``, zero before).
     """
     one = BYTES // c.itemsize
-    wide = 2 * one
+    wide = (BROAD if m <= FEW else 2) * one
     for p in range(0, k, DEEP):
         for j in range(0, n, wide):
             width = min(wide, n - j)
@@ -101,9 +103,11 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
                     begin = end  # no terms
                 high, deep = min(ROWS, m - y), end - begin
                 x, w, z = at + y * a_row + begin * a_col, bt + begin * b_row + j, ct + y * c_row + j
-                if high <= HALF:
+                if m <= FEW:
+                    multiply(FEW, BROAD, high, width, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
+                elif high <= HALF:
                     for v in range(0, width, BESIDE * one):
-                        multiply(HALF, BESIDE, high, width - v, deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
+                        multiply(HALF, BESIDE, high, min(width - v, BESIDE * one), deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
                 elif high == ROWS and width == wide:
                     multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 elif width > one:
@@ -166,6 +170,16 @@ def softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, step
 
 
 @helper
+def few(rows, source, width, a, at, a_row, b, bt, b_row, c, ct, c_row):
+    """c (rows × source) = a · bᵀ, where a has so few rows that to turn b would cost more."""
+    lanes = BYTES // c.itemsize
+    for j in range(0, source, lanes):
+        prefetch(max(ZERO, min(lanes, source - j - SOON * lanes)), width, b, bt + (j + SOON * lanes) * b_row, b_row)
+        for i in range(rows):
+            dot_rows(min(lanes, source - j), width, a, at + i * a_row, b, bt + j * b_row, b_row, c, ct + i * c_row + j)
+
+
+@helper
 def place(batch, head, steps, i):
     """Return where row ``i`` of a matrix begins."""
     return batch * steps[0] + head * steps[1] + i * steps[2]
@@ -190,7 +204,8 @@ def forward(
     zero, factor, lanes = y.dtype.type(0), y.dtype.type(scale), LINE // y.itemsize
     block = (block + ROWS - 1) // ROWS * ROWS  # tiles of causal scores begin at multiples of their rows (see `reach`)
     # one piece of memory for the keys, turned; what the softmax works on; and scores that are not kept
-    beyond = (width * source + lanes - 1) // lanes * lanes
+    directly = 0 < length <= FEW and width > 0
+    beyond = 0 if directly else (width * source + lanes - 1) // lanes * lanes
     after = beyond + (max(ROOM, source) + LONGEST - 1) // LONGEST * LONGEST  # (see `powers`)
     room = np.empty(after if keep else after + min(length, block) * source, y.dtype)
     scores = p if keep else room
@@ -198,10 +213,11 @@ def forward(
     for n in range(first, last):
         follows = head + 1 < heads
         beside, over = head + 1 if follows else ZERO, batch if follows else batch + 1
-        turn_rows(source, width, k, place(batch, head, k_steps, ZERO), k_steps[2], room, ZERO, source)
-        for i in range(width * source):
-            independent()
-            room[i] *= factor
+        if not directly:
+            turn_rows(source, width, k, place(batch, head, k_steps, ZERO), k_steps[2], room, ZERO, source)
+            for i in range(width * source):
+                independent()
+                room[i] *= factor
         for start in range(0, length, block):
             rows, more = min(block, length - start), start + block < length
             query, out, value = place(batch, head, q_steps, start), place(batch, head, y_steps, start), place(batch, head, v_steps, ZERO)
@@ -215,7 +231,12 @@ def forward(
             ask(rows, value_width, y, place(then, last_head, y_steps, begin), y_steps[2])
             if keep:
                 ask(rows, source, p, at + rows * source, source)
-            if width:
+            if directly:
+                few(rows, source, width, q, query, q_steps[2], k, place(batch, head, k_steps, ZERO), k_steps[2], scores, at, source)
+                for i in range(rows * source):
+                    independent()
+                    scores[at + i] *= factor
+            elif width:
                 counts = RESULT if causal else ALL
                 product(
                     counts, start, rows, source, width, q, query, q_steps[2], ONE, room, ZERO, source, scores, at, source, NO
