@@ -129,7 +129,10 @@ class Graph:
             self._run(program)
         for n in names:
             v = self.values[n]
-            data = arrays[n] if n in arrays else _elements(made.get(v.buffer.number, v.buffer.array), v)
+            if v.buffer.number in bound:  # (a result of one's own, though it is what was fed, or a view of it)
+                data = _elements(bound[v.buffer.number], v).copy()
+            else:
+                data = _elements(made.get(v.buffer.number, v.buffer.array), v)
             results[n] = make(data, v.layout, [0, 0])
         return results[names[0]] if single else [results[n] for n in names]
 
@@ -196,7 +199,8 @@ class Graph:
         if self.checked:
             check_memory(self.name, plan(copies, outside)[1] + sum(v.buffer.nbytes for v in wanted))
         program = Executable(copies, self.draws, set(), outside)
-        return program, [n for n in given if self.values[n].buffer.number in read or n in names], [v.name for v in wanted if v.buffer.number in fresh]
+        used = read.keys() | {self.values[n].buffer.number for n in names}
+        return program, [n for n in given if self.values[n].buffer.number in used], [v.name for v in wanted if v.buffer.number in fresh]
 
     # ---- derivatives
     def grad(self, of: str, wrt: str | Sequence[str]) -> list[str]:
