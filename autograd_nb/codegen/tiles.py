@@ -1,7 +1,8 @@
 """Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
 
 `multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
-`dot_rows` multiplies a row by some rows; `copy_rows`, `spread_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
+`dot_rows` multiplies a row by some rows;
+`copy_rows`, `spread_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
 gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """

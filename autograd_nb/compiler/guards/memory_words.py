@@ -56,7 +56,10 @@ def _pointer(of: Any, part: str, value: Any) -> list[Record] | None:
         offset = known()[part]
     else:
         offset = MANAGED if kind.__flags__ & HAS_MANAGED else max(kind.__dictoffset__, 0)
-    return [(id(of) + offset, 0, 1, id(value))] if offset and word(id(of) + offset) == id(value) else None
+    if not offset:
+        return None
+    there = word(id(of) + offset)
+    return [(id(of) + offset, 0, 1, there)] if there == id(value) or (value is None and not there) else None  # (None is often no address)
 
 
 def data_record(array: np.ndarray) -> list[Record] | None:

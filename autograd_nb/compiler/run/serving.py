@@ -8,6 +8,7 @@ from ... import dtypes, launch
 from ...autograd.anomaly import _state as _anomaly
 from ...autograd.anomaly import _threads as anomaly_threads
 from ...autograd.saved import _state as _saved_hooks
+from ...config import unusual
 from ...graph import casting, modes
 from ...graph.node import written
 from ...overriding import Overrides, whole
@@ -26,12 +27,12 @@ def around_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
     grad, default, cast = variant.key[2]
     # (what a thread has of its own takes longer to read than whether any thread has such)
     others = (
-        "default[0] is not kind or launch._observing or modes.inference_used and state.inference "
-        "or Overrides.standing and saved.stack or watched and anomaly.enabled or casting.used and casting.surroundings() != cast"
+        "default[0] is not kind or unusual and (launch._observing or modes.inference_used and state.inference "
+        "or Overrides.standing and saved.stack or watched and anomaly.enabled or casting.used and casting.surroundings() != cast)"
     )
     names = {
         "state": modes.state, "saved": _saved_hooks, "anomaly": _anomaly, "watched": anomaly_threads, "default": dtypes._default,
-        "kind": default, "launch": launch, "modes": modes, "Overrides": Overrides, "casting": casting, "cast": cast,
+        "kind": default, "launch": launch, "modes": modes, "unusual": unusual, "Overrides": Overrides, "casting": casting, "cast": cast,
     }  # fmt: skip
     return [f"if state.grad is not {grad} or {others}:", f"    {fail}"], names
 
@@ -42,7 +43,7 @@ def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
     They are variables of what is written, ``variant`` as well: a function that held it, which holds the function, would be a cycle.
     """
     lines: list[str] = []
-    names: dict[str, Any] = {"modes": modes, "seen_as": seen_as}
+    names: dict[str, Any] = {"modes": modes, "unusual": unusual, "seen_as": seen_as}
 
     def test(condition: str) -> None:
         lines.extend([f"if {condition}:", f"    {fail}"])
@@ -55,7 +56,7 @@ def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
             f"or (a{k}._grad is not None) is not {a.has_grad}" + f" or (a{k}._edge is None) is not {a.leaf}" * a.requires_grad
         )
     if variant.arguments:
-        test("variant._marked(args)" if variant.asked else "modes.inference_used and variant._marked(args)")
+        test("variant._marked(args)" if variant.asked else "unusual and modes.inference_used and variant._marked(args)")
     for i in variant.written:
         names[f"view{i}"] = variant.arguments[i].view
         test(f"seen_as(a{i}) != view{i}")
