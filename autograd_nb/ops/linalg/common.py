@@ -16,6 +16,7 @@ from ...tensor import Tensor, make
 from ..core.recording import store, store_each
 from ..core.structured import tensor_argument
 from ..creation.cast import relaid
+from ..creation.create import new_full
 from ..creation.ranges import eye
 
 SCALAR_NAMES = {
@@ -189,8 +190,9 @@ def many_small(a: Tensor, b: Tensor | None = None, least: int = 4) -> bool:
     return a.dtype.category == 2 and max(a.shape[-2:]) <= SMALL and count(a if b is None else b) >= least
 
 
-def new_info(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
+def new_info(a: Tensor) -> np.ndarray:
+    """Return memory for what a kernel reports of each of the matrices ``a``: zeros, which a kernel writes where there are no elements to look at."""
+    return np.zeros(count(a), np.int32) if a._layout.size else new_full((count(a),), 0, dtypes.int32)._data
 
 
 def by_columns(shape: Sequence[int], d: dtypes.dtype) -> Tensor:

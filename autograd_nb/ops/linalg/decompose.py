@@ -299,7 +299,7 @@ def _ldl(A: Any, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     name = "torch.linalg.ldl_factor_ex"
     a = square_shape(matrix(A, name), name).detach()
     n, batch = a.shape[-1], batch_of(a)
-    ld, pivots, info = by_columns(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(count(a))
+    ld, pivots, info = by_columns(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(a)
     if a._layout.size:
         _LDL(a.dtype, count(a), n, hermitian and a.dtype.is_complex, dense(a), ld._data, pivots._data, info)
     underived("ldl_factor", (ld,), A)

@@ -54,7 +54,7 @@ def _factors(a: Tensor) -> list[Tensor]:
     """Return [LU, pivots, info], without history."""
     m, n = a.shape[-2:]
     batch = batch_of(a)
-    lu, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, min(m, n)), dtypes.int32), new_info(count(a))
+    lu, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, min(m, n)), dtypes.int32), new_info(a)
     if lu._layout.size:
         factor = _MANY_FACTOR if m == n and many_small(a) else _FACTOR
         factor(a.dtype, count(a), m, n, dense(a), lu._data, pivots._data, info)
@@ -504,7 +504,7 @@ def _inv_rule(g: Any, out0: Any) -> Any:
     dtypes="float complex", samples="torch.linalg.inv(spd(4))",
 )
 def _inv(a):
-    out, info = by_columns(a.shape, a.dtype), new_info(count(a))
+    out, info = by_columns(a.shape, a.dtype), new_info(a)
     if out._layout.size:
         inverse = _MANY_INVERSE if many_small(a) else _INVERSE
         inverse(a.dtype, count(a), a.shape[-1], dense(a), out._data, info)

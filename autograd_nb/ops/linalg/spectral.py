@@ -146,7 +146,7 @@ def _svd(a, job):
     rows, columns = {ONLY_VALUES: (0, 0), THIN: (r, r), FULL: (m, n)}[job]
     u, v = by_columns((*batch, m, rows), a.dtype), by_columns((*batch, columns, n), a.dtype)
     s = new_empty((*batch, r), a.dtype.to_real())
-    info = new_info(count(a))
+    info = new_info(a)
     if a._layout.size and job == ONLY_VALUES and many_small(a, least=ROTATED):
         _SINGULAR_VALUES(a.dtype, count(a), m, n, dense(a), s._data, info)
         check(info_tensor(info, batch), "linalg.svd", _not_converged("singular values"))
@@ -259,7 +259,7 @@ def _eigh_rule(g: Any, out: Any) -> Any:
 )
 def _eigh(a, upper, vectors):
     n, batch = a.shape[-1], batch_of(a)
-    w, v, info = new_empty((*batch, n), a.dtype.to_real()), by_columns(a.shape, a.dtype), new_info(count(a))
+    w, v, info = new_empty((*batch, n), a.dtype.to_real()), by_columns(a.shape, a.dtype), new_info(a)
     if a._layout.size:
         if not vectors and many_small(a, least=ROTATED):
             _EIGENVALUES(a.dtype, count(a), n, upper, dense(a), w._data, info)
@@ -342,7 +342,7 @@ def _eig_rule(g: Any, out: Any, a_real: bool) -> Any:
 def _eig(a, a_real, vectors):
     n, batch = a.shape[-1], batch_of(a)
     d = a.dtype.to_complex()
-    w, v, info = new_empty((*batch, n), d), by_columns(a.shape, d), new_info(count(a))
+    w, v, info = new_empty((*batch, n), d), by_columns(a.shape, d), new_info(a)
     if a._layout.size:
         (_EIG if a_real else _EIG_COMPLEX)(a.dtype, count(a), n, vectors, dense(a), w._data, v._data, info)
 

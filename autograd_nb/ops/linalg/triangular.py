@@ -159,7 +159,7 @@ def _cholesky_rule(g: Any, out0: Any, upper: bool, by_rows: bool) -> Any:
 )
 def _cholesky(a, upper, by_rows):
     n = a.shape[-1]
-    out, info = new_empty(a.shape, a.dtype) if by_rows else by_columns(a.shape, a.dtype), new_info(count(a))
+    out, info = new_empty(a.shape, a.dtype) if by_rows else by_columns(a.shape, a.dtype), new_info(a)
     if out._layout.size:
         _CHOLESKY(a.dtype, count(a), n, upper, dense(a), out._data, info)
     return [out, info_tensor(info, batch_of(a))]
