@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from .. import launch, locks
 from ..autograd.interpreters import Wrapped
 from ..codegen.build import compilation
+from ..config import unusual
 from ..dtypes import _default as default
 from ..errors import warn_user
 from ..graph import casting, markup
@@ -172,8 +173,9 @@ class Compiled(Generic[P, R]):
             if result is not OTHER:
                 return result
         eager = self._eager
-        if eager is not None and not args and not kwargs and state.grad is eager[0] and default[0] is eager[1] and casting.surroundings() == eager[2]:
-            return self._function()  # type: ignore[call-arg]
+        if eager is not None and not args and not kwargs and state.grad is eager[0] and default[0] is eager[1]:
+            if not unusual or casting.surroundings() == eager[2]:
+                return self._function()  # type: ignore[call-arg]
         around = None if stance.eager else surroundings()
         watching = launch.observer()
         if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):

@@ -409,6 +409,7 @@ COMPLEX_SUM = SUM._replace(loose="complex(radd({a}.real, {x}.real), radd({a}.ima
 PROD = Fold("prod", 1, lambda a, x: a * x, loose="rmul({a}, {x})", ordered="{a} * {x}")
 MAX = Fold("max", -math.inf, lambda a, x: m.where(x > a, x, a), _same)
 MIN = Fold("min", math.inf, lambda a, x: m.where(x < a, x, a), _same)
+FIRST = MIN._replace(name="first")  #: of the places in a row that count, which are less than its length; later ones need not be looked at
 ANY = Fold("any", 0, lambda a, x: a | x, _truth)
 ALL = Fold("all", 1, lambda a, x: a & x, _truth)
 

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 
 from ..formula.namespace import m
 from ..formula.symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
-from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent
+from .loops import CHUNK, FIRST, MAX, MIN, SUM, Fold, _indent
 
+SEARCHED = 64  #: elements between two looks whether what is searched for is found
 BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,
 ROOM = 2048  #: and elements at which they stay in the first cache from step to step
@@ -349,14 +350,19 @@ class _RowByRow(_Writer):
             fold_lines += [f"{name}_v = {self.done(value, lane)}", f"{name}_a = {fold.text(f'{name}_a', f'{name}_v', lane)}"]
             joined.append(f"{name}_s = " + fold.text(f"{name}_s", f"np.{numpy_name(total)}({name}_a)", total, True))
             keep.append(f"{name}_b[k] = {name}_s")
-        self.each_row(["at = (rows + k) * n", *p.row_values, *totals, f"for c in range(0, n, {CHUNK}):"])
-        self.put(3, [f"width = min({CHUNK}, n - c)", *[self.chunk(x) for x in p.walked]])
+        stores = bool(p.lines) and "_r[i] = " in p.lines[-1]
+        ends = bool(p.folded) and all(fold is FIRST for _, fold, _ in p.folded) and not stores
+        chunk = SEARCHED if ends else CHUNK
+        self.each_row(["at = (rows + k) * n", *p.row_values, *totals, f"for c in range(0, n, {chunk}):"])
+        self.put(3, [f"width = min({chunk}, n - c)", *[self.chunk(x) for x in p.walked]])
         self.put(3, [*[f"{x}_r = row({x}, c, width, 1)" for x in p.cols], *lanes, "for i in range(width):"])
         position = ["i_ = c + i"] if p.position else []
         # (a fold that stores as well: with tests of overlap its sums would depend on how near the arrays lie)
-        mark = ["independent()"] if p.lines and (not p.folded or "_r[i] = " in p.lines[-1]) else []
+        mark = ["independent()"] if p.lines and (not p.folded or stores) else []
         self.put(4, [*mark, *position, *[self.load(x, "i") for x in [*p.loads, *p.cols]], *p.lines, *fold_lines])
         self.put(3, joined)
+        if ends:
+            self.put(3, [f"if {' and '.join(f'{name}_s < n' for name, _, _ in p.folded)}:", "    break"])
         self.put(2, keep)
 
     def loops(self) -> str:

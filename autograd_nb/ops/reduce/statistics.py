@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import dtypes, launch, return_types
 from ...codegen.formula.namespace import m
-from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
+from ...codegen.templates.loops import ALL, ANY, FIRST, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
 from ...errors import warn_user
 from ...graph.modes import unrecorded
@@ -34,7 +34,7 @@ from .sums import mean
 
 _FIND = launch.Kernel("indexing.along", "find_first", recipe=as_rows(
     {"x": "full", "best": "row"}, {"index": "row"},
-    Each(folds={"index": (MIN, lambda x, best, i, n: m.where((x == best) | (x != x), i, n))}),
+    Each(folds={"index": (FIRST, lambda x, best, i, n: m.where((x == best) | (x != x), i, n))}),
 ))  # fmt: skip
 _SHORT = launch.Kernel("indexing.along", "short_extremes", outputs=2)
 
