@@ -31,7 +31,7 @@ LONG = [
         "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm "
         "polygamma dist renorm roll nn.functional.leaky_relu nn.functional.elu"
     ),
-    "overlapping", "shared_memory", *[f"unwritten --part {k} 6" for k in range(6)], "used_again",
+    "overlapping", "shared_memory", *[f"stored_graphs --part {k} 4" for k in range(4)], *[f"unwritten --part {k} 6" for k in range(6)], "used_again",
 ]  # fmt: skip
 
 
