@@ -273,3 +273,25 @@ def test_graphs_that_read_memory_of_half_precision_from_numpy(tmp_path):
     for trusted in (False, True):
         loaded = torch.load_graph(tmp_path / "g", trusted=trusted)
         assert all(map(torch.equal, loaded.run(x=x), graph.run(x=x)))
+
+
+def test_results_that_are_views_of_what_is_fed(tmp_path):
+    """They are results of one's own, with what is fed: of the example there is nothing in them."""
+    x, fed = torch.ones(2, 3), torch.arange(6.0).reshape(2, 3)
+    graph = torch.trace(lambda x: {"turned": x.t(), "parts": [x[0], (x[1:],)], "more": x + 1}, x)
+    graph.save(tmp_path / "graph")
+    for g in (graph, torch.load_graph(tmp_path / "graph")):
+        assert g.outputs == ["turned", "parts.0", "parts.1.0", "more"]
+        found = g.run(x=fed)
+        for mine, wanted in zip(found, (fed.t(), fed[0], fed[1:], fed + 1), strict=True):
+            assert mine.tolist() == wanted.tolist() and mine.stride() == wanted.stride()
+            mine.zero_()
+        assert fed.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_reports_of_matrices_without_elements():
+    compiled = torch.compile(lambda x: torch.linalg.inv_ex(x).info)
+    for _ in range(5):
+        found = compiled(torch.zeros(3, 0, 0))
+        assert found.tolist() == [0, 0, 0]
+        found.add_(7)

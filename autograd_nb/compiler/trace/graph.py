@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any
@@ -436,11 +436,20 @@ def trace(function: Callable[..., Any], *examples: Any, names: Sequence[str] | N
     return graph
 
 
+def _within(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a result that may be nested, with names that say where they are."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, (list, tuple, Mapping)):
+        for k, v in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _within(f"{name}.{k}", v)
+
+
 def _named(result: Any, names: Sequence[str] | None) -> dict[str, Tensor]:
     if isinstance(result, Tensor):
         return {names[0] if names else "output": result}
     if isinstance(result, Mapping):
-        return {str(k): t for k, t in result.items() if isinstance(t, Tensor)}
+        return {name: t for k, v in result.items() for name, t in _within(str(k), v)}
     if isinstance(result, (list, tuple)):
-        return {(names[k] if names else f"output{k}"): t for k, t in enumerate(result) if isinstance(t, Tensor)}
+        return {name: t for k, v in enumerate(result) for name, t in _within(names[k] if names else f"output{k}", v)}
     raise GraphError(f"trace(): the function must return tensors, it returned {type(result).__name__}")

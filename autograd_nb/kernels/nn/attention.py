@@ -180,6 +180,23 @@ def few(rows, source, width, a, at, a_row, b, bt, b_row, c, ct, c_row):
 
 
 @helper
+def score(directly, causal, start, rows, source, width, factor, q, query, q_row, k, key, k_row, turned, scores, at):
+    """Write the scores of some rows of q: ``directly`` from the keys, or from ``turned``, the keys times ``factor``."""
+    if directly:
+        few(rows, source, width, q, query, q_row, k, key, k_row, scores, at, source)
+        for i in range(rows * source):
+            independent()
+            scores[at + i] *= factor
+    elif width:
+        counts = RESULT if causal else ALL
+        product(counts, start, rows, source, width, q, query, q_row, ONE, turned, ZERO, source, scores, at, source, NO)
+    else:
+        for i in range(rows * source):
+            rolled()
+            scores[at + i] = scores.dtype.type(0)
+
+
+@helper
 def place(batch, head, steps, i):
     """Return where row ``i`` of a matrix begins."""
     return batch * steps[0] + head * steps[1] + i * steps[2]
@@ -201,7 +218,7 @@ def forward(
     ``…_steps``: elements from one batch, head and row to the next (of ``mask``, column too), heads being the innermost of the
     batches; p is dense. ``blank``: the weights of a row of which all is masked. p is written only with ``keep``, y unless it is empty.
     """
-    zero, factor, lanes = y.dtype.type(0), y.dtype.type(scale), LINE // y.itemsize
+    factor, lanes = y.dtype.type(scale), LINE // y.itemsize
     block = (block + ROWS - 1) // ROWS * ROWS  # tiles of causal scores begin at multiples of their rows (see `reach`)
     # one piece of memory for the keys, turned; what the softmax works on; and scores that are not kept
     directly = 0 < length <= FEW and width > 0
@@ -231,20 +248,10 @@ def forward(
             ask(rows, value_width, y, place(then, last_head, y_steps, begin), y_steps[2])
             if keep:
                 ask(rows, source, p, at + rows * source, source)
-            if directly:
-                few(rows, source, width, q, query, q_steps[2], k, place(batch, head, k_steps, ZERO), k_steps[2], scores, at, source)
-                for i in range(rows * source):
-                    independent()
-                    scores[at + i] *= factor
-            elif width:
-                counts = RESULT if causal else ALL
-                product(
-                    counts, start, rows, source, width, q, query, q_steps[2], ONE, room, ZERO, source, scores, at, source, NO
-                )
-            else:
-                for i in range(rows * source):
-                    rolled()
-                    scores[at + i] = zero
+            score(
+                directly, causal, start, rows, source, width, factor, q, query, q_steps[2], k, place(batch, head, k_steps, ZERO), k_steps[2], room,
+                scores, at,
+            )  # fmt: skip
             base = batch * mask_steps[0] + head * mask_steps[1]
             softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, mask_steps, blank, row(room, beyond, after - beyond, ONE))
             if y.size:
