@@ -85,6 +85,11 @@ def _new(layout: Any) -> Any:
     return counted(adopt(Meta, make(launch.promised(layout.size, layout.dtype.carrier), layout, [0, 0])))
 
 
+def of_layout(layout: Any) -> Any:
+    """Return a tensor of the device that lies so in memory; in C order where that has gaps, for which no memory is promised."""
+    return _new(layout if layout.extent <= layout.size else layout_of(layout.shape, None, layout.dtype))
+
+
 def counted(t: Any) -> Any:
     """Return a new object of the device, for whose life calls are taken over."""
     INTERCEPTION.enter()

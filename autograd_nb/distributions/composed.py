@@ -134,7 +134,7 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
         """Return where the last map leads."""
         if not self.transforms:
@@ -233,6 +233,9 @@ class MixtureSameFamily(Distribution):
     def component_distribution(self) -> Distribution:
         """Return what is chosen from."""
         return self._component_distribution
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
 
     @constraints.dependent_property
     def support(self) -> Any:

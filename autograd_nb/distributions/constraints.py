@@ -37,32 +37,47 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A region that depends on other parameters."""
+    """A region that depends on other parameters, and perhaps its kind too: what is not given is not known before there is a distribution."""
 
-    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
-        self.is_discrete: bool = is_discrete
-        self.event_dim: int = event_dim
+    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
-        return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return _given(self._is_discrete, "is_discrete")
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        return _given(self._event_dim, "event_dim")
+
+    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
+        return _Dependent(
+            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
 
     def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
+def _given(value: Any, name: str) -> Any:
+    if value is NotImplemented:
+        raise NotImplementedError(f".{name} cannot be determined statically: ask the support of a distribution, not of its class")
+    return value
+
+
 class dependent_property(property, _Dependent):
     """A property that gives a constraint; usable bare or with ``is_discrete`` and ``event_dim``."""
 
-    is_discrete: bool
-    event_dim: int
-
-    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0):
+    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         super().__init__(fn)
-        self.is_discrete: bool = is_discrete  # type: ignore[misc]
-        self.event_dim: int = event_dim  # type: ignore[misc]
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
     def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
-        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
+
+    def __repr__(self) -> str:
+        return "DependentProperty()"
 
 
 def is_dependent(constraint: Any) -> bool:

@@ -99,7 +99,7 @@ class Uniform(Distribution):
         if self._validate_args and not all_hold(self.low < self.high):
             raise ValueError("Uniform is not defined when low>= high")
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """Return the interval [low, high]."""
         return constraints.interval(self.low, self.high)
@@ -382,7 +382,7 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """Return x ≥ loc; for a negative concentration up to loc − scale/concentration."""
         upper = T.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)

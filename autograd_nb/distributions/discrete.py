@@ -109,7 +109,7 @@ class Binomial(Binary):
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(self._parameters(probs, logits, total_count).shape, validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """Return 0 … total_count."""
         return constraints.integer_interval(0, self.total_count)
@@ -275,7 +275,7 @@ class Categorical(Distribution):
         """Return the probabilities p."""
         return logits_to_probs(self.logits)
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """Return the constraint 0 … categories − 1."""
         return constraints.integer_interval(0, self._num_events - 1)

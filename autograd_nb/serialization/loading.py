@@ -31,8 +31,8 @@ def load(
 
     weights_only: False reads any object, and can run anything that the file's author liked: only for files you trust. So does naming a
     pickle_module, and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment where nothing is said; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 forbids it.
-    map_location: the CPU, or a function or dict, which end there too; None for what was saved there. mmap is accepted; everything is read
-    into memory.
+    map_location: the CPU, or a function or dict, which end there too; "meta" for shapes alone; None for what was saved there. mmap is
+    accepted; everything is read into memory.
 
     Errors: FileNotFoundError; RuntimeError that names the file when it is truncated, damaged or of another format;
     pickle.UnpicklingError when it holds objects of other classes.

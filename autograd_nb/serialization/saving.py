@@ -68,9 +68,17 @@ _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_FROM_TYPE = _Name("torch._tensor", "_rebuild_from_type_v2")
 _REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
+_REBUILD_META = _Name("torch._utils", "_rebuild_meta_tensor_no_storage")
 _GET_LAYOUT = _Name("torch.serialization", "_get_layout")
 _SIZE = _Name("torch", "Size")
 _DEVICE = _Name("torch", "device")
+
+
+class _Shape:
+    """A tensor of the device ``meta`` as it is written: without numbers."""
+
+    def __init__(self, layout: Any, requires_grad: bool):
+        self.layout, self.requires_grad = layout, requires_grad
 
 
 class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
@@ -106,8 +114,12 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         if isinstance(obj, Tensor) and "_sharding" in obj.__dict__:  # a rank's rows of what ranks share: saved as what they are
             rows = obj.detach()  # type: ignore[attr-defined]
             obj = Parameter(rows, obj._rg) if isinstance(obj, Parameter) else rows
-        if type(obj) is Parameter:
-            content: tuple[Any, ...] = (obj.detach(), obj._rg, OrderedDict())
+        if isinstance(obj, _Shape):
+            return (_REBUILD_META, (obj.layout.dtype, tuple(obj.layout.shape), obj.layout.strides, obj.requires_grad))
+        if isinstance(obj, Tensor) and obj.is_meta and not isinstance(obj, Parameter):
+            return self.reducer_override(_Shape(obj._layout, obj._rg))
+        if type(obj) is Parameter or (isinstance(obj, Parameter) and obj.is_meta):
+            content: tuple[Any, ...] = (_Shape(obj._layout, False) if obj.is_meta else obj.detach(), obj._rg, OrderedDict())
             return (_REBUILD_PARAMETER_WITH_STATE, (*content, dict(obj.__dict__))) if obj.__dict__ else (_REBUILD_PARAMETER, content)
         if isinstance(obj, Tensor):
             if str(obj.layout) != "torch.strided":

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..autograd import meta
 from ..dtypes import dtype
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.marked import marked
@@ -59,6 +60,20 @@ def _rebuild_barebone(
     return _rebuild_tensor(TypedStorage._over(storage._array.view(dtype.carrier), dtype, [0, 0]), offset, size, stride, requires_grad, hooks, marks)
 
 
+def _rebuild_meta(d: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """Return a tensor of the device ``meta``."""
+    if not isinstance(d, dtypes.dtype) or len(size) != len(stride) or not all(type(n) is int and 0 <= n < 1 << 63 for n in (*size, *stride)):
+        raise pickle.UnpicklingError(f"a tensor of the device meta of shape {size!r:.60}, strides {stride!r:.60} and dtype {d!r:.60}")
+    t = meta.of_layout(layout_of(size, stride, d))
+    return t.requires_grad_() if requires_grad else t
+
+
+def _rebuild_on_meta(*arguments: Any) -> Tensor:
+    t = _rebuild_tensor(*arguments)
+    found: Tensor = meta.of_layout(t._layout)
+    return found.requires_grad_() if t._rg else found
+
+
 def _set_attributes(t: Tensor, attributes: Any) -> Tensor:
     if isinstance(attributes, tuple) and len(attributes) == 2 and not attributes[1]:  # (attributes, slots)
         attributes = attributes[0]
@@ -69,7 +84,7 @@ def _set_attributes(t: Tensor, attributes: Any) -> Tensor:
 
 
 def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, attributes: Any = None) -> Tensor:
-    t = Parameter(data, bool(requires_grad))
+    t = (meta.parameter if isinstance(data, meta.Meta) else Parameter)(data, bool(requires_grad))
     return _set_attributes(t, attributes) if attributes else t
 
 
@@ -85,7 +100,7 @@ def _rebuild_sparse(layout: str, parts: Any) -> Tensor:
 
 def _rebuild_from_type(rebuild: Any, kind: Any, arguments: Any, attributes: Any) -> Tensor:
     """Return a tensor of a class or with attributes of its own."""
-    if rebuild not in (_rebuild_tensor, _rebuild_barebone) or not isinstance(kind, type) or not issubclass(kind, Tensor):
+    if rebuild not in (_rebuild_tensor, _rebuild_barebone, _rebuild_on_meta) or not isinstance(kind, type) or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(f"a tensor that {rebuild!r:.60} makes, of type {kind!r:.60}")
     t = rebuild(*arguments)
     return _set_attributes(t if kind in (Tensor, Buffer) else adopt(kind, t), attributes)
@@ -108,6 +123,7 @@ def _known() -> dict[tuple[str, str], Any]:
             ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
             ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
             ("torch._utils", "_rebuild_sparse_tensor"): _rebuild_sparse,
+            ("torch._utils", "_rebuild_meta_tensor_no_storage"): _rebuild_meta,
             ("torch.serialization", "_get_layout"): str,
             ("torch", "Tensor"): Tensor,
             ("torch", "Size"): Size,
@@ -135,12 +151,17 @@ class Elsewhere(RuntimeError):
     """A storage is to be where this library has no memory."""
 
 
+def to_meta(map_location: Any) -> bool:
+    """Return whether tensors are only to have shapes, on the device ``meta``."""
+    return isinstance(map_location, (str, Device)) and str(map_location).partition(":")[0] == "meta"
+
+
 def need_place(map_location: Any, location: str, storage: Any = None) -> None:
     """Raise where a storage that was saved at ``location`` would not end on the CPU: as ``map_location`` says, else where it was."""
     if isinstance(map_location, dict):
         location = map_location.get(location, location)
     elif isinstance(map_location, (str, Device)):
-        location = str(map_location)
+        location = "cpu" if to_meta(map_location) else str(map_location)
     elif callable(map_location) and map_location(storage.untyped(), location) is not None:
         return
     kind = str(location).partition(":")[0]
@@ -249,6 +270,8 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     def find_class(self, module: str, name: str) -> Any:
         found = _find(module, name)
+        if found is _rebuild_tensor and to_meta(self._map_location):
+            return _rebuild_on_meta
         if found is not None:
             return found
         if callable(self._trusting):

@@ -128,3 +128,14 @@ def test_mixtures_whose_weights_are_broadcast():
     seen = "m.mean, m.variance, tuple(m.batch_shape), m.log_prob(t.ones(m.batch_shape)), m.cdf(t.ones(m.batch_shape)), repr(m.support)"
     shapes = (("(3, 1, 2)", "(3, 3, 2)"), ("(3, 2)", "(3, 3, 2)"), ("(1, 6)", "(3, 6)"), ("(3, 2)", "(9, 2)"))
     check({f"{weights} {parts}": f"{mixture.format(weights, parts)}; r = {seen}" for weights, parts in shapes})
+
+
+def test_what_a_class_says_of_its_support():
+    """What only a distribution knows is refused, not guessed."""
+    names = [*CASES, "MixtureSameFamily", "Independent", "TransformedDistribution"]
+    check({
+        f"{name}.{what}": f"r = t.distributions.{name}.support.{what}" for name in names for what in ("event_dim", "is_discrete")
+    } | {
+        f"{of}.{what}": f"r = t.distributions.constraints.{of}.{what}"
+        for of in ("dependent", "dependent(is_discrete=True)", "dependent(event_dim=1)") for what in ("event_dim", "is_discrete")
+    } | {"mixture": "D = t.distributions; r = repr(D.MixtureSameFamily(D.Categorical(t.ones(3)), D.Normal(t.ones(3), 1)))[:31]"}, kinds=True)  # fmt: skip

@@ -301,3 +301,32 @@ def test_places_of_storages(tmp_path, monkeypatch, place, location, zipped):
         except RuntimeError as error:
             found.append(str(error)[:50])
     assert found[0] == found[1]
+
+
+def shapes(t, tree):
+    return {k: ("Parameter" in type(v).__name__, str(v.device), tuple(v.shape), v.stride(), str(v.dtype), v.requires_grad) for k, v in tree.items()}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("older", (False, True))
+def test_tensors_of_the_device_meta(older):
+    """They are saved as shapes, which each library reads from the other's files; others are read as shapes where that is asked for."""
+    files, found = {}, {}
+    for t in (torch, ours):
+        x = t.empty(1000, 100, device="meta")
+        tree = {
+            "x": x, "part": x[:3], "turned": t.empty(3, 4, dtype=t.int8, device="meta").t(), "leaf": t.empty(2, device="meta", requires_grad=True),
+            "parameter": t.nn.Parameter(x[:2]), "frozen": t.nn.Parameter(x, requires_grad=False), **t.nn.Linear(2, 3, device="meta").state_dict(),
+        }  # fmt: skip
+        there = {"y": t.ones(3, 4).t(), "z": t.nn.Parameter(t.ones(2)), "half": t.ones(2).bfloat16()}
+        for name, content in (("shapes", tree), ("numbers", there)):
+            file = files[t, name] = io.BytesIO()
+            t.save(content, file, _use_new_zipfile_serialization=not older)
+    assert len(files[ours, "shapes"].getvalue()) < 5000
+    for t in (torch, ours):
+        for writer in (torch, ours):
+            for name, options in (("shapes", {}), ("shapes", {"weights_only": False}), ("numbers", {"map_location": "meta"})):
+                files[writer, name].seek(0)
+                found[t, writer, name, *options] = shapes(t, t.load(files[writer, name], **options))
+    for (_, _, *which), content in found.items():
+        assert content == found[torch, torch, *which]
