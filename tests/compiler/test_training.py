@@ -283,6 +283,25 @@ def test_the_mean_of_all_batches_is_compiled():
             results.sum().backward()
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0, 4), (0, 3, 2)])
+def test_a_batch_of_nothing_moves_no_mean_of_all_batches(shape):
+    """It is counted, and its result may be differentiated after the statistics were reset."""
+    torch.manual_seed(0)
+    layers = [nn.BatchNorm1d(3, momentum=None) for _ in range(2)]
+    compiled = torch.compile(layers[0], fullgraph=True)
+    for _ in range(2):
+        x, means = torch.randn(6, 3), []
+        for layer, f in zip(layers, (compiled, layers[1]), strict=True):
+            f(x)
+            y = f(torch.ones(shape))
+            means.append(layer.running_mean.clone())
+            layer.reset_running_stats()
+            y.sum().backward()
+        assert torch.allclose(*means, atol=1e-6)
+        for mine, own in zip(layers[0].buffers(), layers[1].buffers(), strict=True):
+            assert torch.allclose(mine, own, atol=1e-6) and mine._version == own._version
+
+
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("shared", ["[w, w]", "[w, b, w, b, b]"])
 @pytest.mark.parametrize(

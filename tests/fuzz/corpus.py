@@ -44,6 +44,11 @@ SHRUNK = {
         ("bn = fill(torch.nn.BatchNorm1d(4, momentum=None), 14).double()",), ("v1 = bn(x)", "bn(x).sum().backward()", "bn.reset_running_stats()"), ("v1",),
         same_calls(3),
     ),
+    "an empty batch among all batches": Calls(
+        (W, "bn = fill(torch.nn.BatchNorm1d(4, momentum=None), 26).double()"),
+        ("v1 = bn(fit(x, (3, 0, 4)))", "bn(w).sum().backward()", "v2 = bn.running_mean * 1", "bn.reset_running_stats()"), ("v1", "v2"),
+        same_calls(3, "squares(found).backward()"),
+    ),
     "a gradient that a result is given": Calls((W,), ("v1 = x * w", "v1.grad = v1.detach()"), ("v1",), same_calls(3)),
     "gradients that are clipped twice": Calls(
         (W,), ("(x * w).sum().backward()", "torch.nn.utils.clip_grad_norm_([w, w], 0.5)"), ("x * 2",), same_calls(3, "w.grad = None")

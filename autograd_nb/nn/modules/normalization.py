@@ -122,7 +122,7 @@ class _BatchNorm(_NormBase):
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # the mean of all batches
+            if self.momentum is None and input.numel():  # the mean of all batches (of which an empty one moves nothing)
                 if launch.observer() is not None:
                     return self._moved_by_tensors(input)
                 factor = 1.0 / float(self.num_batches_tracked)
