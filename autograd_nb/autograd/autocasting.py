@@ -33,7 +33,7 @@ Rule = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], dtypes.dty
 _LOWER = """
     mm bmm matmul linalg.matmul __matmul__ __rmatmul__ addmm addbmm baddbmm linalg.vecdot linear prelu scaled_dot_product_attention
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
-    chain_matmul linalg.multi_dot multi_head_attention_forward rnn_tanh_cell rnn_relu_cell
+    chain_matmul linalg.multi_dot rnn_tanh_cell rnn_relu_cell
 """
 _FLOAT32 = """
     avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices
@@ -58,13 +58,14 @@ def _eligible(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.category == 2 and value.dtype is not dtypes.float64
 
 
-def _cast(t: Tensor, to: dtypes.dtype) -> Tensor:
+def _cast(t: Tensor, to: dtypes.dtype, keep: bool = True) -> Tensor:
+    """Return a tensor in another dtype. ``keep``: whether the cast of a parameter is kept, as PyTorch does not where it takes a view first."""
     if t.dtype is to:
         return t
     if redefines(type(t)):
         return t.to(to)  # type: ignore[no-any-return]
     if (
-        t._rg and t._edge is None and t._view is None and t.dtype is dtypes.float32 and to is state.to and state.cache and modes.state.grad
+        keep and t._rg and t._edge is None and t._view is None and t.dtype is dtypes.float32 and to is state.to and state.cache and modes.state.grad
         and launch.observer() is None
     ):  # fmt: skip
         return _kept(t, to)
@@ -85,22 +86,17 @@ def _kept(t: Tensor, to: dtypes.dtype) -> Tensor:
     return made
 
 
-def _all(value: Any, to: dtypes.dtype, seen: dict[int, Any]) -> Any:
-    """Return an argument with its floats in a dtype; one tensor that stands in several places stays one."""
+def _all(value: Any, to: dtypes.dtype) -> Any:
+    """Return an argument with its floats in a dtype; each place is cast by itself, so that gradients of one tensor in several are added in its own."""
     if isinstance(value, Tensor):
-        if not _eligible(value):
-            return value
-        if id(value) not in seen:
-            seen[id(value)] = _cast(value, to)
-        return seen[id(value)]
+        return _cast(value, to) if _eligible(value) else value
     if value.__class__ is list or value.__class__ is tuple:
-        return value.__class__([_all(v, to, seen) for v in value])
+        return value.__class__([_all(v, to) for v in value])
     return value
 
 
 def _in(to: dtypes.dtype, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    seen: dict[int, Any] = {}
-    return call(*[_all(a, to, seen) for a in args], **{name: _all(a, to, seen) for name, a in kwargs.items()})
+    return call(*[_all(a, to) for a in args], **{name: _all(a, to) for name, a in kwargs.items()})
 
 
 def _tensors(values: Any) -> list[Tensor]:
@@ -134,14 +130,14 @@ def _widest(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 def _rounded(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
     """Compute in float32 what ends with a product, and give the result the product's precision."""
-    return _all(call(*args, **kwargs), to, {})
+    return _all(call(*args, **kwargs), to)
 
 
 def _einsum(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
     """Compute products of matrices of cast operands, and let those of others promote."""
     if len(_tensors(args)) < 2 or kwargs:
         return call(*args, **kwargs)
-    return contract(*read(args), lambda t: _cast(t, to) if _eligible(t) else t)
+    return contract(*read(args), lambda t: _cast(t, to, False) if _eligible(t) else t)
 
 
 def _as_it_is(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
@@ -166,7 +162,7 @@ def _power(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
     """Round powers, which are products, but for those that are none, and those of inverses."""
     n = kwargs["n"] if "n" in kwargs else args[1] if len(args) > 1 else 0
     made = _in(dtypes.float32, call, args, kwargs) if n < 0 else call(*args, **kwargs)
-    return made if n in (-1, 0, 1) else _all(made, to, {})
+    return made if n in (-1, 0, 1) else _all(made, to)
 
 
 def _pad(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
@@ -181,12 +177,12 @@ def _low_rank(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
     made = list(_in(dtypes.float32, call, args, kwargs))
     rows, columns = _tensors([*args, *kwargs.values()])[0].shape[-2:]
     k = 2 if rows < columns else 0
-    made[k] = _all(made[k], to, {})
+    made[k] = _all(made[k], to)
     return tuple(made)
 
 
 def _losses_of_products(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    return _all(_in(to, call, args, kwargs), dtypes.float32, {})
+    return _all(_in(to, call, args, kwargs), dtypes.float32)
 
 
 def _layers(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
@@ -194,8 +190,13 @@ def _layers(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
     input, op, kind, hx, *rest = args
     if kind != "gru" or hx[0].dtype is not dtypes.float32:
         return _in(to, call, args, kwargs)
-    seen: dict[int, Any] = {}
-    return call(_all(input, to, seen), op, "gru_mixed", hx, *[_all(a, to, seen) for a in rest])
+    return call(_all(input, to), op, "gru_mixed", hx, *[_all(a, to) for a in rest])
+
+
+def _attention(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
+    """Compute in the lower precision; query, key and value that are one tensor stay one, as they are projected together."""
+    made = {id(t): _all(t, to) for t in _tensors([*args, *kwargs.values()])}
+    return call(*[made.get(id(a), a) for a in args], **{name: made.get(id(a), a) for name, a in kwargs.items()})
 
 
 def _lstm_cell(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
@@ -218,6 +219,7 @@ _OWN: dict[str, Rule] = {
     "einsum": _einsum, "inner": _contracted, "tensordot": _contracted, "max_pool3d": _unless_indices,
     "matrix_power": _power, "linalg.matrix_power": _power, "pad": _pad, "svd_lowrank": _low_rank,
     "pca_lowrank": _low_rank, "linear_cross_entropy": _losses_of_products, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
+    "multi_head_attention_forward": _attention,
 }  # fmt: skip
 
 

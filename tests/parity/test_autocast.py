@@ -311,6 +311,32 @@ def test_programs(program):
     in_both(program)
 
 
+#: functions of one operand, which stands in several places
+SQUARES = {
+    "matmul": lambda t, x: x @ x, "bmm": lambda t, x: t.bmm(x, x), "addmm": lambda t, x: t.addmm(x[0], x[1], x[1]),
+    "baddbmm": lambda t, x: t.baddbmm(x, x, x), "linear": lambda t, x: t.nn.functional.linear(x[0], *[x[1]] * 2),
+    "einsum": lambda t, x: t.einsum("bij,bjk->bik", x, x),
+    "vmap": lambda t, x: t.vmap(lambda q: q @ q)(x), "conv1d": lambda t, x: t.nn.functional.conv1d(x, x), "cat": lambda t, x: t.cat([x, x, x.bfloat16()]) ** 2,
+    "multi_dot": lambda t, x: (y := x[0], t.linalg.multi_dot([y, y, y]))[1], "float32": lambda t, x: (y := x.bfloat16(), t.nn.functional.mse_loss(y, y * y))[1],
+    "linear of a batch": lambda t, x: (y := x[1], t.nn.functional.linear(y, y, y[0]))[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SQUARES)
+@pytest.mark.parametrize("leaf", [False, True])
+def test_an_operand_that_stands_twice_is_cast_twice(name, leaf):
+    """So its gradients are added in its own precision; those of a parameter, whose cast is kept, in the lower one."""
+    found = []
+    values, weights = (np.random.default_rng(k).standard_normal((3, 3, 3)).astype("float32") for k in (1, 2))
+    for t in (torch, ag):
+        x = t.from_numpy(values.copy()).requires_grad_()
+        with t.autocast("cpu"):
+            y = SQUARES[name](t, x if leaf else x * 1)
+        (y.float() * t.from_numpy(np.resize(weights, tuple(y.shape)))).sum().backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=0)
+
+
 WIDEST = {
     "cat": lambda t, *ts: t.cat(ts), "stack": lambda t, *ts: t.stack(ts), "vstack": lambda t, *ts: t.vstack(ts),
     "index_copy": lambda t, a, b: t.index_copy(a, 0, t.tensor([0, 1]), b),
