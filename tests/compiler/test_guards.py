@@ -781,3 +781,39 @@ def test_recurrent_layers_are_compiled_and_a_replaced_weight_is_seen(kind):
     assert torch.allclose(f(x), layer(x)[0])
     layer._flat_weights[1] = torch.ones_like(layer.weight_hh_l0)
     assert torch.allclose(f(x), layer(x)[0])
+
+
+#: what makes another history of a tensor w that requires grad, in place, and by which of ``b`` it depends then
+HISTORIES = {
+    "detached": lambda w, b: (w.detach_(), w.mul_(b.sum())), "data": lambda w, b: (w.requires_grad_(False), w.add_(b.sum())),
+    "a part": lambda w, b: (w.detach_(), w[:2].mul_(b[:2])), "a copy": lambda w, b: (w.detach_(), w.copy_(b)),
+}  # fmt: skip
+PASSES = {
+    "a pass": lambda w: (w * 2).square().sum().backward(), "a pass towards it": lambda w: torch.autograd.grad((w * w).sum(), [w])[0],
+    "a pass and the tensor": lambda w: ((w * 2).sum().backward(), w)[1], "a loss": lambda w: (w * w).sum(), "asking": lambda w: w.detach() * w.is_leaf,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("name", PASSES)
+def test_a_leaf_that_has_a_history_by_now(name, history):
+    """Passes go on to what it depends on, and where it is a leaf again they end there."""
+    def outcome(compiled):
+        w, b, found = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True), []
+
+        def step():
+            return PASSES[name](w)
+
+        step = torch.compile(step) if compiled else step
+        for change in (None, None, None, HISTORIES[history], None):
+            if change:
+                change(w, b)
+            elif not w.is_leaf:
+                w.detach_().requires_grad_()
+            result = step()
+            if name == "a loss":
+                result.backward()
+            found.append([None if t is None else t.tolist() for t in (result, b.grad, w.grad if w.is_leaf else None)])
+        return found
+
+    assert outcome(True) == outcome(False)

@@ -49,6 +49,10 @@ SHRUNK = {
         ("v1 = bn(fit(x, (3, 0, 4)))", "bn(w).sum().backward()", "v2 = bn.running_mean * 1", "bn.reset_running_stats()"), ("v1", "v2"),
         same_calls(3, "squares(found).backward()"),
     ),
+    "a leaf that has a history by now": Calls(
+        (W, B), ("(w * 2).square().sum().backward()",), ("w",),
+        (*same_calls(3, "w.grad = None")[:2], *same_calls(1, "w.detach_()", "w.mul_(b.sum())"), *same_calls(1)),
+    ),
     "a gradient that a result is given": Calls((W,), ("v1 = x * w", "v1.grad = v1.detach()"), ("v1",), same_calls(3)),
     "gradients that are clipped twice": Calls(
         (W,), ("(x * w).sum().backward()", "torch.nn.utils.clip_grad_norm_([w, w], 0.5)"), ("x * 2",), same_calls(3, "w.grad = None")

@@ -20,7 +20,7 @@ from .watch import Watch
 
 CLASS, SIZE, ITEMS, CELL, USED = 8, 16, 24, 16, 24  #: bytes from the beginning of an object
 MANAGED, HAS_MANAGED = -24, 1 << 4  #: where its dict is, if the flags of its class say so (else its class knows)
-_SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
+_SLOTS = ("_data", "_layout", "_rg", "_edge", "_leaf_hook_set", "_grad", "_version_")
 #: what classes and functions have, beside a Tensor's slots
 PARTS = ("__mro__", "__code__", "__defaults__")
 _TIMES = 16  #: so often that the interpreter specialises what runs

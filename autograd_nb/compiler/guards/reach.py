@@ -175,6 +175,10 @@ class Reach:
         self._places.add(path + " (its shape)", f"{name}._layout", t._layout, BY_IDENTITY, (t, "_layout"))
         _ = t.requires_grad  # a view looks at its base first
         self._places.add(path + ".requires_grad", f"{name}._rg", t._rg, BY_IDENTITY, (t, "_rg"))
+        if t._rg and t._edge is None:  # which an op in place may end after detach_()
+            self._places.add(path + ".is_leaf", f"{name}._edge", None, BY_IDENTITY, (t, "_edge"))
+        elif t._rg:
+            self._places.add(path + ".is_leaf", f"({name}._edge is None)", False, BY_IDENTITY)
         if t._view is not None:
             base = t._view
             self._places.add(f"{path}._base.requires_grad", f"{self._places.name(base)}._rg", base._rg, BY_IDENTITY, (base, "_rg"))
