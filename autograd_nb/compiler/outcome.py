@@ -18,7 +18,7 @@ from ..tensor import ALONE, Tensor, edge
 from .capture.recorder import Capture, Problem
 from .guards.holders import KeptGradient
 from .guards.reach import Reach
-from .ir import address
+from .ir import address, root
 from .nested import containers, flatten
 from .run.records import OWN, AnyResult, ArgumentResult, GradientResult, InitialGradient, Memory, NewResult, StateResult
 from .snapshot import Snapshot
@@ -176,8 +176,6 @@ class Outcome:
         """
         together = [s for s in flat if self.capture.buffer_of(s._data) is self.capture.buffer_of(t._data)]
         base = t._view
-        if any(s is base for s in flat) and not any(s is base for s in together):
-            raise Problem("a result is a view of another one, which has other memory by now; return a copy (clone())")
         if len(together) == 1 and base is None:
             return None
         counter = next(i for i, s in enumerate(flat) if s._version_ is t._version_)
@@ -192,8 +190,10 @@ class Outcome:
 
 
 def _refuse_unlike(t: Tensor) -> None:
-    """Refuse a new result that has what a program cannot give it: another class, a gradient."""
+    """Refuse a new result that has what a program cannot give it: another class, a gradient, a base elsewhere in memory."""
     if t.__class__ is not Tensor:
         raise Problem(f"its result is a new tensor of the class {t.__class__.__name__}")
     if t._grad is not None:
         raise Problem("it leaves a gradient in a result; return the gradient beside it")
+    if t._view is not None and root(t._view._data) is not root(t._data):
+        raise Problem("a result is a view of what has other memory by now, or has itself; return a copy (clone())")

@@ -831,3 +831,36 @@ def test_a_view_of_what_has_other_memory_by_now(other):
             v.mul_(b.sum())
             seen.append((copy.tolist(), v.tolist(), v.requires_grad, part.requires_grad, part._is_view()))
         assert seen[0] == seen[1]
+
+
+#: results that are views of what lies elsewhere by now: of an argument, of what the function reaches, of what it made
+ELSEWHERE = {
+    "a view of an argument": lambda y, w: (v := y.reshape(-1), setattr(v, "data", (v + v).detach()))[0],
+    "an argument": lambda y, w: (y.reshape(-1), setattr(y, "data", y.detach() * 2))[0],
+    "a view of what is reached": lambda y, w: (v := w.reshape(-1), setattr(v, "data", (v * y.detach()).detach()))[0],
+    "a view of what is made": lambda y, w: (v := (y * 2).reshape(-1), setattr(v, "data", y.detach() * 1))[0],
+    "in the memory of an argument": lambda y, w: (v := (y.detach() * 2).reshape(-1), setattr(v, "data", y.detach()))[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_result_whose_base_lies_elsewhere(name):
+    """It is changed in place as the view that it is: refused where its base is a leaf that requires grad, else with the base's history."""
+    def outcome(compiled):
+        w, b, found = torch.ones(4, requires_grad=True), torch.full((4,), 2.0, requires_grad=True), []
+
+        def step(y):
+            return ELSEWHERE[name](y, w)
+
+        step = torch.compile(step) if compiled else step
+        for k in range(3):
+            v = step(torch.full((4,), k + 1.0, requires_grad=True))
+            try:
+                v.mul_(b.sum())
+            except RuntimeError as error:
+                found.append(str(error)[:60])
+            found.append((v.tolist(), v.requires_grad, v.is_leaf, v._is_view(), v._base is None))
+        return found
+
+    assert outcome(True) == outcome(False)

@@ -53,6 +53,10 @@ SHRUNK = {
         (W, B), ("(w * 2).square().sum().backward()",), ("w",),
         (*same_calls(3, "w.grad = None")[:2], *same_calls(1, "w.detach_()", "w.mul_(b.sum())"), *same_calls(1)),
     ),
+    "a view of an argument that has other memory": Calls(
+        (W, B), ("v2 = y.reshape(-1)", "torch.nn.utils.vector_to_parameters(v2 + v2, [v2])"), ("v2",),
+        same_calls(3, "parts(found)[-1].mul_(b.sum())", given=(X, f"{X}.requires_grad_()", "0.5")),
+    ),
     "a gradient that a result is given": Calls((W,), ("v1 = x * w", "v1.grad = v1.detach()"), ("v1",), same_calls(3)),
     "gradients that are clipped twice": Calls(
         (W,), ("(x * w).sum().backward()", "torch.nn.utils.clip_grad_norm_([w, w], 0.5)"), ("x * 2",), same_calls(3, "w.grad = None")
