@@ -46,6 +46,12 @@ def _handed_on(c: Case) -> bool:
                                  or any(any(_marks(c.known.get(n))[0]) for n in re.findall(r"v\d+", made[0])))  # fmt: skip
 
 
+def _given_computed(c: Case) -> bool:
+    """Whether a tensor is given the conjugates of what shows conjugates in PyTorch alone, within a function: they are no such view there."""
+    given = re.findall(r"\b\w+\.grad = (v\d+)", c.text)
+    return c.kind == "grad value" and "\ndef step(" in c.text and not made_by(_COMPUTED, c.text).isdisjoint(given)
+
+
 def _given_to_data(c: Case) -> bool:
     """Whether a tensor takes part that was given the data of such a view, or is asked for what it shows: a copy there, the tensor itself here."""
     found = re.findall(r"\b\w+\.data = (\w+)|vector_to_parameters\((\w+), ", c.text)
@@ -99,6 +105,7 @@ CONJUGATES = (
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
         lambda c: ("value" in c.kind and _of_apart(c)) or (c.kind == "not refused" and "modified by an inplace" in c.theirs and _of_memory_of_a_leaf(c))
+        or _given_computed(c)
         or (c.kind in ("value", "requires_grad", "history", "leaf") and (_is_apart(c) or _handed_on(c)))
         or (c.kind == "raised" and "does not require grad" in c.mine and _of_apart(c))
         or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_apart(c))  # (which was squeezed in place)

@@ -53,6 +53,8 @@ def _behind_the_graph(case: Case) -> Any:
     text = case.text
     if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers
         return True
+    if re.search(r"func\.vjp\(torch\.func\.grad\((?s:.*)\.data[.\[]", text):  # (which is recorded too)
+        return True
     if re.search(r"distributions\.(?s:.*)\.data[.\[]", case.before):  # (of many ops)
         return True
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
@@ -284,7 +286,7 @@ GRAPH = (
         "those of the values that the forward pass read; PyTorch reads the new ones, which is no derivative of anything, and "
         "forgets the leaf where its dtype was another.",
         lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none")) and "second time" not in c.mine
-        and (re.search(r"\.data = |\.set_\(v|vector_to_parameters|^v\d+\.double\(\); v\d+ = \[z\.dtype", c.before, re.M)  # (a module's parameters, too)
+        and (re.search(r"\.data = |\.set_\(v|vector_to_parameters|^\s*(v\d+|mod)\.double\(\); v\d+ = \[z\.dtype", c.before, re.M)  # (of a module, too)
              or re.search(r"^def step(?s:.*)\n    \w+\.data = (?s:.*)\.backward\(", c.statement, re.M))  # within a function
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
