@@ -23,6 +23,7 @@ from .graph import detached, ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import ENDS, Node, Nowhere, Output, Within, accumulator, expect, finish, set_edges
+from .graph.slots import copy_attributes
 from .graph.transformed import refuse_transformed
 from .graph.versions import COUNTED
 from .shapes import Layout, Size, layout_of
@@ -339,8 +340,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         new._rg = self._rg
         memo[id(self)] = new
         new._grad = deepcopy(self._grad, memo)
-        if self.__dict__:
-            new.__dict__.update(deepcopy(self.__dict__, memo))
+        copy_attributes(self, new, memo)
         return new
 
 

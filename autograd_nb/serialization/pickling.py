@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..errors import AutogradError
+from ..graph.slots import own_slots
 from ..ops.core.recording import made_here
 from ..ops.core.registry import OPS
 from ..shapes import layout_of
@@ -33,7 +34,17 @@ def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
         array = array[:]  # pickle knows arrays by what they are
     layout = t._layout
     args = (type(t), array, offset, tuple(layout.shape), layout.strides, layout.dtype, t.requires_grad)
-    return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)
+    state = state_of(t)
+    return (_rebuild, args, state) if state else (_rebuild, args)
+
+
+def state_of(t: Tensor) -> Any:
+    """Return what an object keeps beside numbers: as its class says, else its attributes, in a pair with those that stand in slots."""
+    get = getattr(type(t), "__getstate__", None)
+    if get is not None and get is not getattr(object, "__getstate__", None):
+        return get(t)
+    slots = {n: getattr(t, n) for n in own_slots(type(t)) if hasattr(t, n)}
+    return (dict(t.__dict__), slots) if slots else dict(t.__dict__)
 
 
 def refuse_non_leaf(t: Tensor) -> None:

@@ -22,6 +22,7 @@ from ..ops.creation.device import device as Device
 from ..ops.creation.storages import LEGACY, StorageBase, UntypedStorage
 from ..shapes import Size
 from ..tensor import Tensor, _storage
+from .pickling import state_of
 
 #: what files of before 1.6 begin with
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
@@ -135,7 +136,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
                 found[4] = obj.requires_grad
                 return (rebuild, tuple(found))
             kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
-            return (_REBUILD_FROM_TYPE, (rebuild, kind, self._tensor(obj), dict(obj.__dict__)))
+            return (_REBUILD_FROM_TYPE, (rebuild, kind, self._tensor(obj), state_of(obj)))
         if isinstance(obj, _Layout):
             return (_GET_LAYOUT, (obj.name,))
         if isinstance(obj, Size):

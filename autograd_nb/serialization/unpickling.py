@@ -16,6 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd import meta
 from ..dtypes import dtype
+from ..graph.slots import own_slots
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.marked import marked
 from ..ops.core.recording import made_here
@@ -75,11 +76,19 @@ def _rebuild_on_meta(*arguments: Any) -> Tensor:
 
 
 def _set_attributes(t: Tensor, attributes: Any) -> Tensor:
-    if isinstance(attributes, tuple) and len(attributes) == 2 and not attributes[1]:  # (attributes, slots)
-        attributes = attributes[0]
-    if not isinstance(attributes, dict):
+    slots: Any = None
+    if hasattr(type(t), "__setstate__"):  # a class of a program's, which was trusted
+        type(t).__setstate__(t, attributes)
+        return t
+    if isinstance(attributes, tuple) and len(attributes) == 2:  # (attributes, slots)
+        attributes, slots = attributes
+    if not isinstance(attributes, (dict, type(None))) or not isinstance(slots, (dict, type(None))):
         raise pickle.UnpicklingError(f"a tensor with attributes in a {type(attributes).__name__}")
-    t.__dict__.update(attributes)
+    t.__dict__.update(attributes or {})
+    for name, value in (slots or {}).items():
+        if name not in own_slots(type(t)):
+            raise pickle.UnpicklingError(f"a tensor with a slot {name!r:.60}, which its class has not")
+        setattr(t, name, value)
     return t
 
 

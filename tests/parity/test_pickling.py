@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import types
 
@@ -69,3 +70,56 @@ def test_a_function_is_the_same_object_within_what_holds_it(name):
     held = {"f": [value, value]}
     for result in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
         assert result["f"][0] is result["f"][1] is value
+
+
+def with_state(t):
+    """Return objects of classes that keep things in slots, or say themselves what they keep."""
+
+    class Slots(t.Tensor):
+        __slots__ = ["elem", "other"]
+
+    class Said(t.Tensor):
+        def __getstate__(self):
+            return ("mine", self.__dict__)
+
+        def __setstate__(self, state):
+            self.mark = state[0]
+            self.__dict__.update(state[1])
+
+    class Named(t.nn.Parameter):
+        __slots__ = ["elem"]
+
+    for cls in (Slots, Said, Named):
+        cls.__qualname__ = cls.__name__ = f"{cls.__name__}_of_{t.__name__}"
+        cls.__module__, globals()[cls.__name__] = __name__, cls
+    slots, said, named = t.ones(2).as_subclass(Slots), t.ones(2).as_subclass(Said), Named(t.ones(2))
+    slots.elem, slots.extra, said.extra, named.elem = t.ones(3), [1], 5, 7
+    return slots, said, named
+
+
+@pytest.mark.parametrize("way", ("pickle", "save", "older", "copy"))
+def test_what_stands_in_slots_and_what_a_class_says_are_kept(way):
+    def again(t, x):
+        if way == "copy":
+            return copy.copy(x)
+        if way == "pickle":
+            return pickle.loads(pickle.dumps(x))
+        file = io.BytesIO()
+        t.save(x, file, _use_new_zipfile_serialization=way == "save")
+        file.seek(0)
+        return t.load(file, weights_only=False)
+
+    found = []
+    for t in (torch, ours):
+        slots, said, named = (again(t, x) for x in with_state(t))
+        found.append((
+            slots.tolist(), slots.elem.tolist(), slots.extra, hasattr(slots, "other"), said.tolist(), said.extra, getattr(said, "mark", None),
+            named.tolist(), named.elem if way != "pickle" else None, type(slots).__name__.partition("_of_")[0],
+        ))  # fmt: skip
+    assert found[0] == found[1]
+
+
+def test_deep_copies_have_copies_of_what_stands_in_slots():
+    slots = with_state(ours)[0]
+    other = copy.deepcopy(slots)
+    assert other.elem.tolist() == [1, 1, 1] and other.elem is not slots.elem and other.extra == [1] and not hasattr(other, "other")
