@@ -174,3 +174,12 @@ def test_sums_of_infinite_complex_numbers_are_infinite_whatever_comes_first(n):
         np.testing.assert_array_equal(found[1], wanted)
         np.testing.assert_array_equal(found[0][:2], wanted[:2])
         assert np.isnan(found[0][2:]).all()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ("complex64", "complex128"))
+def test_parts_of_complex_numbers_are_replaced_each_by_itself(dtype):
+    kinds = "float('nan'), float('inf'), -float('inf'), 2.0"
+    before = f"x = t.tensor([complex(a, b) for a in ({kinds}) for b in ({kinds})], dtype=t.{dtype})"
+    calls = ("t.nan_to_num(x)", "t.nan_to_num(x, 1.5, 7.0, -8.0)", "t.nan_to_num(x.conj(), posinf=3.0)", "x.clone().nan_to_num_(2.0)", "x[::2].nan_to_num(1.0)")
+    check({call: f"r = t.view_as_real(({call}).resolve_conj())" for call in calls}, before, kinds=True)

@@ -14,7 +14,7 @@ from ..core.inplace import counted
 from ..core.numbers import float_argument, int_argument, number_argument, real_beside
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, need_numbers, no_complex_derivative, real_operands, store, store_each
-from ..core.registry import public
+from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
 
@@ -429,6 +429,11 @@ def _nan_to_num_options(x, nan, posinf, neginf):
     return (float(nan or 0.0), float(limits.max if posinf is None else posinf), float(limits.min if neginf is None else neginf))
 
 
+def _parts_to_num(x, options):
+    """Return complex numbers whose parts are replaced each by itself."""
+    return OPS["complex"].call(*(_nan_to_num(OPS[part].call(x), *options) for part in ("real", "imag")))
+
+
 @public()
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0.
@@ -438,7 +443,11 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """
     x = tensor_argument(input, "nan_to_num")
     no_complex_derivative("nan_to_num", x)
-    y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
+    if x.dtype.category < 2:
+        y = x.clone()
+    else:
+        options = _nan_to_num_options(x, nan, posinf, neginf)
+        y = _parts_to_num(x, options) if x.dtype.is_complex else _nan_to_num(x, *options)
     return y if out is None else store(out, y, "nan_to_num", (), (input,))
 
 
@@ -446,7 +455,10 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     """Compute `nan_to_num` in place and return the tensor."""
     x = tensor_argument(input, "nan_to_num_")
-    return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
+    if x.dtype.category < 2:
+        return counted(x)
+    options = _nan_to_num_options(x, nan, posinf, neginf)
+    return x.copy_(_parts_to_num(x, options)) if x.dtype.is_complex else _nan_to_num.inplace(x, *options)
 
 
 @pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda avals: need_numbers("relu_cpu", avals), samples=(0.1, 2))
