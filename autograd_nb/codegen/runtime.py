@@ -26,9 +26,10 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from .translate.marks import unknown
 from .vectors import independent as independent
 from .vectors import rolled as rolled
-from .vectors import stay_rolled, unknown
+from .vectors import stay_rolled
 from .vectors import wide as wide
 
 LOOPS = 6  #: the loops of every iteration space

@@ -15,7 +15,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from .processor import LINE, Sized
-from .vectors import BYTES, FIRST_CACHE, REGISTERS, SECOND_CACHE, Vectors, int64, unknown
+from .translate.marks import unknown
+from .vectors import BYTES, FIRST_CACHE, REGISTERS, SECOND_CACHE, Vectors, int64
 
 #: rows of the larger block, whose sums leave registers for a row of b and an element of a; of the smaller one
 ROWS, HALF = (Sized(n, __name__, REGISTERS) for n in ((8, 4) if REGISTERS == 32 else (6, 4)))

@@ -257,11 +257,6 @@ def stay_rolled(builder: Any) -> None:
     builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
 
 
-def unknown(builder: Any, value: Any) -> Any:
-    """Return the integer ``value``, of which LLVM knows nothing from here on."""
-    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
-
-
 @intrinsic
 def _rolled(typingctx):
     def codegen(context, builder, signature, args):
@@ -343,7 +338,8 @@ def _marking(masked: bool) -> Any:
     @intrinsic
     def mark(typingctx):
         def codegen(context, builder, signature, args):
-            mark_block(builder, masked and BYTES >= 32)  # smaller vectors have no masked stores
+            # (smaller vectors have no masked stores; of small ones the counting takes as long as the work)
+            mark_block(builder, masked and BYTES >= 32, 2 if BYTES < 64 else 1)
             return context.get_dummy_value()
 
         return types.none(), codegen

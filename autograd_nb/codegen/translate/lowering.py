@@ -24,7 +24,7 @@ from numba.np.arrayobj import populate_array
 
 from ..processor import LINE
 from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
-from .marks import tell_independent
+from .marks import carries, changed_in_place, tell_independent, unknown
 from .text import Untranslatable, names_of, tree_of
 
 WORD: Any = ir.IntType(64)
@@ -50,6 +50,7 @@ class Translated(BaseLower):
         self.places: dict[str, Any] = {}
         self.owned: list[tuple[types.Type, Any]] = []  # places of what is counted, and its type
         self.passing: list[tuple[types.Type, Any]] = []  # what the statement under way has made
+        self.apart: dict[str, Any] = {}  # addresses of arrays, to be written to as if they were others than those that are read
         self.loops: list[tuple[Any, Any]] = []  # where the loops around go on, and where they end
         self.given = dict(zip(fndesc.args, self.fnargs, strict=True))  # arguments that are never set
         for name, kind in zip(fndesc.args, fndesc.argtypes, strict=True):
@@ -182,7 +183,7 @@ class Translated(BaseLower):
         where = self.found.type(target.value)
         call = self.found.calls.get(target)
         if call is None:
-            pointer = self.element(target, where)
+            pointer = self.element(target, where, self.apart.get(target.value.id) if isinstance(target.value, ast.Name) else None)
             self.context.pack_value(self.builder, where.dtype, self.converted(value, kind, where.dtype), pointer)
             return
         if call == FILL:
@@ -245,6 +246,7 @@ class Translated(BaseLower):
         with builder.goto_block(self.entry_block):
             counter = builder.alloca(WORD)
         builder.store(first, counter)
+        before, self.apart = self.apart, {name: unknown(builder, self.begin(name)) for name in changed_in_place(node)}
         test, body, onward, after = (self.function.append_basic_block(n) for n in ("for", "body", "onward", "after"))
         builder.branch(test)
         builder.position_at_end(test)
@@ -256,9 +258,16 @@ class Translated(BaseLower):
         builder.position_at_end(body)
         self.set(node.target.id, types.int64, here)
         self.loop(node, body, onward, after)
+        self.apart = before
         blocks = self.function.basic_blocks
         if not self.context.enable_boundscheck:
-            tell_independent(self.function, body, [test, body, onward, *blocks[blocks.index(after) + 1 :]], back)
+            tell_independent(self.function, body, [test, body, onward, *blocks[blocks.index(after) + 1 :]], back, not carries(node, self.tree))
+
+    def begin(self, name: str) -> Any:
+        """Return the address of the first element of a flat array, or of a row."""
+        found = ast.Name(name, ast.Load())
+        kind, array = self.found.type(found), self.value(found)
+        return self.part(kind, array, "data") if isinstance(kind, types.Array) else array
 
     def within(self, here: Any, last: Any, step: Any) -> Any:
         builder = self.builder
@@ -414,13 +423,13 @@ class Translated(BaseLower):
             return self.context.unpack_value(self.builder, kind.dtype, self.element(node, kind))
         return self.call(call, [(kind, self.value(node.value)), (self.found.index(node.slice), self.index(node.slice))])
 
-    def element(self, node: ast.Subscript, kind: Any) -> Any:
-        """Return the address of an element of a flat array, where a negative index counts from the end, or of a row."""
+    def element(self, node: ast.Subscript, kind: Any, data: Any = None) -> Any:
+        """Return the address of an element of a flat array (which begins at ``data``), where a negative index counts from the end, or of a row."""
         builder, array = self.builder, self.value(node.value)
         index_kind = types.unliteral(self.found.type(node.slice))
         index = self.value(node.slice)
         if not isinstance(kind, types.Array):
-            return builder.gep(array, [self.converted(index, index_kind, types.intp)])
+            return builder.gep(array if data is None else data, [self.converted(index, index_kind, types.intp)])
         whole = self.converted(index, index_kind, types.uintp if not index_kind.signed else types.intp)
         known = self.found.expression(node.slice)
         if index_kind.signed and not (isinstance(known, Known) and known.value >= 0):
@@ -428,7 +437,7 @@ class Translated(BaseLower):
             whole = builder.select(negative, builder.add(whole, self.part(kind, array, "nitems")), whole)
         if self.context.enable_boundscheck:
             cgutils.do_boundscheck(self.context, builder, whole, self.part(kind, array, "nitems"), 0)
-        return builder.gep(self.part(kind, array, "data"), [whole], inbounds=True)
+        return builder.gep(self.part(kind, array, "data") if data is None else data, [whole], inbounds=True)
 
     def index(self, node: ast.expr) -> Any:
         """Return what stands in brackets, for Numba's own rules."""

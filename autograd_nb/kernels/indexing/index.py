@@ -17,7 +17,8 @@ TOGETHER = 256  #: indices that are looked at together for those that are a thre
 
 @helper
 def _order(x):
-    """Return what MAX and MIN compare (complex numbers never come with them, but the kernel is compiled for them too)."""
+    """Return what MAX and MIN compare (complex numbers never come with them, but the kernel is compiled for them too). nan, which is neither
+    more nor less than anything, stays where it is, and is taken where it comes."""
     return (x + 0).real
 
 
@@ -126,7 +127,7 @@ def _put_lines(mode, dims, steps, count, value, index, out):
                     p = np.uintp(base + index[np.uintp(first + i * by)] * step)
                     x, a = value[np.uintp(q + i * vi)], out[p]
                     beyond = _order(x) > _order(a) if mode == MAX else _order(x) < _order(a)
-                    out[p] = x if (beyond | (x != x)) & (a == a) else a
+                    out[p] = x if beyond | (x != x) else a
             first += by_b
 
 
@@ -162,9 +163,9 @@ def _put_one(mode, value, q, out, p):
     elif mode == MUL:
         out[np.uintp(p)] = a * x
     elif mode == MAX:
-        out[np.uintp(p)] = x if ((_order(x) > _order(a)) | (x != x)) & (a == a) else a
+        out[np.uintp(p)] = x if (_order(x) > _order(a)) | (x != x) else a
     else:
-        out[np.uintp(p)] = x if ((_order(x) < _order(a)) | (x != x)) & (a == a) else a
+        out[np.uintp(p)] = x if (_order(x) < _order(a)) | (x != x) else a
 
 
 @helper
@@ -191,12 +192,12 @@ def _put_row(mode, value, q, w, out, p, t, n):
         for j in range(n):
             independent()
             a, x = line[j], source[j]
-            line[j] = x if ((_order(x) > _order(a)) | (x != x)) & (a == a) else a
+            line[j] = x if (_order(x) > _order(a)) | (x != x) else a
     else:
         for j in range(n):
             independent()
             a, x = line[j], source[j]
-            line[j] = x if ((_order(x) < _order(a)) | (x != x)) & (a == a) else a
+            line[j] = x if (_order(x) < _order(a)) | (x != x) else a
 
 
 _pick = helper(pick)
