@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import FLOATS
 from ...errors import shorten
 from ...tensor import Tensor
 from ..core.call_path import known
@@ -89,6 +90,24 @@ def _where_method(self, condition, other):
 Tensor.where = _where_method  # type: ignore[assignment]
 
 
+def _within(x: Any, low: Any = None, high: Any = None) -> Any:
+    """Return an element kept within bounds; nan where one of them is.
+
+    Whether a bound, mostly a number, is nan is asked once, for a number that is added: LLVM would decide it by a branch in each round of a loop.
+    """
+    y, bounds = x, [b for b in (low, high) if b is not None]
+    if low is not None:
+        y = m.where(low > y, low, y)
+    if high is not None:
+        y = m.where(high < y, high, y)
+    if y.dtype not in FLOATS:
+        return y
+    added = -0.0
+    for b in bounds:
+        added = m.where(b != b, b, added)
+    return y + added
+
+
 @pointwise(
     lambda g, x, low, high: m.where((x >= low) & (x <= high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x < low) & (low < high), g, m.zero_like(g)),
@@ -96,7 +115,7 @@ Tensor.where = _where_method  # type: ignore[assignment]
     name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys), exact=(),
 )  # fmt: skip
 def _clamp(x, low, high):
-    return m.minimum(high, m.maximum(low, x))
+    return _within(x, low, high)
 
 
 @pointwise(
@@ -104,7 +123,7 @@ def _clamp(x, low, high):
     name="clamp_min", public=False,
 )  # fmt: skip
 def _clamp_min(x, low):
-    return m.maximum(low, x)
+    return _within(x, low)
 
 
 @pointwise(
@@ -112,7 +131,7 @@ def _clamp_min(x, low):
     name="clamp_max", public=False,
 )  # fmt: skip
 def _clamp_max(x, high):
-    return m.minimum(high, x)
+    return _within(x, high=high)
 
 
 def _only_one_kind(low: Any, high: Any, name: str) -> None:
