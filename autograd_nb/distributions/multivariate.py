@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..errors import warn_user
 from ..ops.core.registry import OPS
 from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
@@ -254,6 +255,9 @@ class Wishart(ExponentialFamily):
             lower = _cholesky(covariance_matrix) if covariance_matrix is not None else _precision_to_lower(precision_matrix)
         batch = broadcast_shapes(df.shape, matrix.shape[:-2])
         self.df, self._lower = df.expand(batch), lower.expand((*batch, n, n))
+        self._low = bool((df < n).any().item())
+        if self._low:
+            warn_user("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         super().__init__(batch, (n, n), validate_args=validate_args)
 
     @lazy_property
@@ -287,7 +291,20 @@ class Wishart(ExponentialFamily):
         d = _diagonal(v)
         return self.df[..., None, None] * (v.pow(2) + d[..., :, None] * d[..., None, :])
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
+        """Return samples; those of few degrees of freedom that rounding made singular are drawn again, ``max_try_correction`` (10) times at most."""
+        sample = self._drawn(sample_shape)
+        tries = (10 if max_try_correction is None else max_try_correction) if self._low else 0
+        for k in range(tries):
+            singular = self.support.check(sample).logical_not()
+            if not singular.any().item():
+                break
+            if k == 0:
+                warn_user("Singular sample detected.")
+            sample = T.where(singular[..., None, None], self._drawn(sample_shape), sample)
+        return sample
+
+    def _drawn(self, sample_shape: Any) -> Tensor:
         shape = self._extended_shape(sample_shape)
         n = self._event_shape[0]
         halves = (self.df[..., None] - T.arange(n, dtype=self._lower.dtype)) / 2

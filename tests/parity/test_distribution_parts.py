@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -139,3 +140,16 @@ def test_what_a_class_says_of_its_support():
         f"{of}.{what}": f"r = t.distributions.constraints.{of}.{what}"
         for of in ("dependent", "dependent(is_discrete=True)", "dependent(event_dim=1)") for what in ("event_dim", "is_discrete")
     } | {"mixture": "D = t.distributions; r = repr(D.MixtureSameFamily(D.Categorical(t.ones(3)), D.Normal(t.ones(3), 1)))[:31]"}, kinds=True)  # fmt: skip
+
+
+def test_few_degrees_of_freedom():
+    """A Wishart matrix that rounding made singular is drawn again, as PyTorch means to do (it draws the good ones again)."""
+    ag.manual_seed(0)
+    with pytest.warns(UserWarning, match="Low df values"):
+        w = ag.distributions.Wishart(ag.tensor([2.01, 5.0]), ag.eye(3))
+    with pytest.warns(UserWarning, match="Singular sample"):
+        bad = w.rsample((500,), max_try_correction=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        good, more = w.sample((500,)), w.expand((4, 2)).sample()
+    assert w.support.check(good).all() and good.shape == bad.shape == (500, 2, 3, 3) and more.shape == (4, 2, 3, 3)
