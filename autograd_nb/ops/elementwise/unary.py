@@ -458,7 +458,9 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     if x.dtype.category < 2:
         return counted(x)
     options = _nan_to_num_options(x, nan, posinf, neginf)
-    return x.copy_(_parts_to_num(x, options)) if x.dtype.is_complex else _nan_to_num.inplace(x, *options)
+    if not x.dtype.is_complex:
+        return _nan_to_num.inplace(x, *options)
+    return x.copy_(_parts_to_num(x.clone() if x.requires_grad else x, options))  # (what is saved is what it was)
 
 
 @pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda avals: need_numbers("relu_cpu", avals), samples=(0.1, 2))
