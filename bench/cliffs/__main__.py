@@ -59,7 +59,7 @@ def all_cases(torch: Any, peer: Any) -> list[tuple[str, Callable[[], list[Step]]
         return [make(torch), torch.compile(make(torch)), *([make(peer)] if peer else [])]
 
     found = [(name, lambda make=make: grid_case(make)) for name, make in ops.cases(torch)]
-    names = [name for family in (steps.optimizers, steps.accumulation, steps.results) for name, _ in family(torch)]
+    names = [name for family in steps.FAMILIES for name, _ in family(torch)]
 
     def step_case(number: int) -> list[Step]:
         both = [[step for _, step in steps.steps(lib)][number] for lib in (torch, torch, peer) if lib]

@@ -45,6 +45,20 @@ def results(lib: Any) -> Iterator[tuple[str, Step]]:
     yield "rand(100)", lambda: lib.rand(100)
 
 
+def in_place(lib: Any) -> Iterator[tuple[str, Step]]:
+    a, b, F = lib.randn(700, 700), lib.randn(700, 700), lib.nn.functional
+    changes = {
+        "relu_": lambda: a.relu_(), "leaky_relu_": lambda: F.leaky_relu_(a), "elu_": lambda: F.elu_(a), "threshold_": lambda: F.threshold_(a, 0.1, 0.2),
+        "clamp_": lambda: a.clamp_(-0.1, 0.1), "masked_fill_": lambda: a.masked_fill_(b > 0, 1.0), "add_": lambda: a.add_(b, alpha=0.001),
+        "mul_": lambda: a.mul_(1.0), "lerp_": lambda: a.lerp_(b, 0.1), "copy_": lambda: a.copy_(b), "zero_": lambda: a.zero_(),
+    }  # fmt: skip
+    for name, change in changes.items():
+        yield f"{name} of 490,000", change
+
+
+FAMILIES = optimizers, accumulation, results, in_place
+
+
 def steps(lib: Any) -> Iterator[tuple[str, Step]]:
-    for family in (optimizers, accumulation, results):
+    for family in FAMILIES:
         yield from family(lib)
