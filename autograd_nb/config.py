@@ -11,7 +11,7 @@ threads_changed: list[Callable[[int], None]] = []  #: called with the new number
 unusual: set[str] = set()  #: what is on in any thread, or was, that calls which were written ahead must ask about; mostly nothing
 
 
-def is_unusual(what: str, on: bool) -> None:
+def note_unusual(what: str, on: bool) -> None:
     """Take note that something is, or is no longer, among what is `unusual`."""
     (unusual.add if on else unusual.discard)(what)
 

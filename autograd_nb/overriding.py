@@ -20,7 +20,7 @@ from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from . import locks
-from .config import is_unusual
+from .config import note_unusual
 
 __all__ = ["DECOMPOSED", "WHOLE", "Overrides", "overridable", "whole"]
 
@@ -151,7 +151,7 @@ class Overrides:
     def _exchange(self) -> None:
         active = tuple([overrides.count > 0 for overrides in _every])
         Overrides.standing = any(overrides.count and not overrides.passes_by for overrides in _every)
-        is_unusual("functions in the place of others", Overrides.standing)
+        note_unusual("functions in the place of others", Overrides.standing)
         standing = self._ready.get(active)
         if standing is None:
             standing = self._ready[active] = [(place, self._standing(key, function)) for key, (function, place) in self._originals.items()]

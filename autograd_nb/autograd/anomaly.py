@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
-from ..config import is_unusual
+from ..config import note_unusual
 from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.modes import PerThread
@@ -110,7 +110,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
     (_threads.add if mode else _threads.discard)(threading.get_ident())
     if mode:
-        is_unusual("anomaly detection", True)
+        note_unusual("anomaly detection", True)
     looks = mode and check_nan
     if looks and _state.forward is None and launch.observer() is None:
         _state.forward = _Forward()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..config import is_unusual
+from ..config import note_unusual
 from ..dtypes import bfloat16, dtype, float16
 from .modes import PerThread
 
@@ -39,7 +39,7 @@ def begun() -> None:
     """Take note that there are threads from now on that have switched it on."""
     global used
     used = True
-    is_unusual("autocast", True)
+    note_unusual("autocast", True)
 
 
 def _nothing(device: str, enabled: bool, lower: dtype) -> None:

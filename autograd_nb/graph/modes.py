@@ -13,7 +13,7 @@ from math import inf
 from sys import _getframe
 from typing import Any, ClassVar, Self, TypeVar
 
-from ..config import is_unusual
+from ..config import note_unusual
 from ..errors import warn_user
 from ..overriding import whole
 
@@ -265,7 +265,7 @@ class inference_mode(_Mode):
     def __enter__(self) -> None:
         global inference_used
         inference_used = True
-        is_unusual("inference mode", True)
+        note_unusual("inference mode", True)
         self._previous = state.grad, state.inference, state.asked, state.still
         state.inference, state.asked, state.still = self.mode, False, inf if self.mode else state.apart
         state.grad = not self.mode  # (False also ends a `no_grad` around it, as in PyTorch)

@@ -418,7 +418,7 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
     try:  # an interrupt may come at any moment
         _observers.begun = begun + 1
         with _plans:
-            config.is_unusual("observers", True)
+            config.note_unusual("observers", True)
             _epoch += 1
             if _observing == 1:
                 _set_aside()
@@ -432,7 +432,7 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
         with _plans:
             _observing -= 1
             if not _observing:
-                config.is_unusual("observers", False)
+                config.note_unusual("observers", False)
                 _put_back()
 
 
@@ -486,7 +486,7 @@ config.threads_changed.append(lambda number: forget())  # plans are for one thre
 def _after_fork() -> None:
     global _observing
     _observing = getattr(_observers, "begun", 0)  # (other threads of the parent may have watched)
-    config.is_unusual("observers", _observing > 0)
+    config.note_unusual("observers", _observing > 0)
     if not _observing:
         _aside.clear()
 
